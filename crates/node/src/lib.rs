@@ -1,0 +1,5 @@
+//! The Node addon: handles and conversions, no logic. The only crate that knows Node.
+
+#![allow(clippy::needless_pass_by_value, reason = "napi hands arguments over by value")]
+
+mod schema;
