@@ -1,1 +1,13 @@
-//! Looking at a system.
+//! Looking at a system: what each process, control group and device says of itself, from outside.
+//!
+//! [`parse`] turns bytes into numbers and touches nothing. `linux` opens and reads, a file a source. [`track`] keeps
+//! what a number needs to be right over time: who a process is, what it last said, when a counter began anew.
+
+mod absent;
+pub mod parse;
+
+#[cfg(target_os = "linux")]
+pub mod linux;
+pub mod track;
+
+pub use absent::{Absent, Why};

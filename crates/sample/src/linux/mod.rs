@@ -1,0 +1,3 @@
+//! Linux: `/proc`, `/sys` and the control groups.
+
+pub mod file;

@@ -1,0 +1,1 @@
+//! Pure parsers: the bytes of a kernel file in, numbers out.

@@ -1,0 +1,1 @@
+//! What a number needs to be right over time.
