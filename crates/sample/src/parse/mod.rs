@@ -69,3 +69,6 @@ pub struct Device {
     /// The device's number among the driver's.
     pub minor: u32,
 }
+
+#[cfg(test)]
+mod hostile;
