@@ -1,0 +1,27 @@
+// Bundles the TypeScript to dist/: the program (lnk.js), the library (index.js) and the library's types.
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync } from 'node:fs';
+import { build } from 'esbuild';
+import { isMain, root } from './root.mjs';
+
+export async function bundle() {
+  mkdirSync(`${root}/dist`, { recursive: true });
+  const common = {
+    absWorkingDir: root,
+    bundle: true,
+    platform: 'node',
+    target: 'node20',
+    format: 'cjs',
+    external: ['*.node'],
+    logLevel: 'warning',
+  };
+  await Promise.all([
+    // Minified: every start of the program reads and parses it.
+    build({ ...common, entryPoints: ['ts/bin/lnk.ts'], outfile: 'dist/lnk.js', minify: true, banner: { js: '#!/usr/bin/env node' } }),
+    build({ ...common, entryPoints: ['ts/index.ts'], outfile: 'dist/index.js' }),
+  ]);
+  chmodSync(`${root}/dist/lnk.js`, 0o755);
+  execFileSync(process.execPath, [`${root}/node_modules/typescript/bin/tsc`, '-p', 'tsconfig.types.json'], { cwd: root, stdio: 'inherit' });
+}
+
+if (isMain(import.meta.url)) await bundle();

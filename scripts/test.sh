@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Every test there is; what `npm test` runs. Goes on after a part that failed, and ends with what passed and what didn't.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+summary=()
+failed=0
+part() {
+  local name=$1 began=$SECONDS outcome=passed
+  shift
+  printf '\n== %s\n' "$name"
+  "$@" </dev/null || { outcome=FAILED failed=1; }
+  summary+=("$(printf '%-22s %s (%d s)' "$name" "$outcome" $((SECONDS - began)))")
+}
+
+# The tests run what is built, so it must be of these sources.
+part 'build' node scripts/prepare.mjs
+part 'format, lints, types' bash scripts/check.sh
+part 'rust tests' cargo test --locked --workspace --exclude lnk-node
+part 'typescript tests' node_modules/.bin/jest
+
+printf '\n'
+printf '%s\n' "${summary[@]}"
+if ((failed)); then echo 'Not all tests passed.' >&2; fi
+exit $failed

@@ -1,0 +1,3 @@
+import { version } from '../version';
+
+process.stdout.write(`${version}\n`);
