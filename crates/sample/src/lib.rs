@@ -8,6 +8,8 @@ pub mod parse;
 
 #[cfg(target_os = "linux")]
 pub mod linux;
+mod system;
 pub mod track;
 
 pub use absent::{Absent, Why};
+pub use system::{DiskBytes, Identity, ProcessSample, Processes, Program};

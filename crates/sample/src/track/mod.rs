@@ -1,1 +1,4 @@
-//! What a number needs to be right over time.
+//! What a number needs to be right over time: who belongs to whom, what was counted already, what is worth reading again.
+
+pub mod pss;
+pub mod tree;

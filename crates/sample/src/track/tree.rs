@@ -1,0 +1,547 @@
+//! Which processes are whose, and what they used, the ended ones included.
+//!
+//! A member stays a member after its parent dies. A new process joins its parent's agent; where the parent is gone
+//! already, the agent that holds its session, else its process group.
+//!
+//! CPU time and disk bytes are added up by growth. When a parent reaps a child, the kernel adds what the child used to
+//! the parent's counters, so nothing of a child that lived and ended between two looks is missing; what had been
+//! counted of it while it ran is taken off the parent's growth. That is only right if no child is read alive and then
+//! found in its parent's counters within one look, so parents that reaped something have their children read again,
+//! until what was read agrees.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::track::pss::Memory;
+use crate::{Absent, DiskBytes, Identity, ProcessSample, Processes, Program};
+
+/// An agent, for as long as it is one: a number the caller gives and never gives again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AgentKey(pub u32);
+
+/// What an agent claims, in order: an earlier claim's process is never taken by a later one.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    /// Whose claim it is.
+    pub key: AgentKey,
+    /// Its main processes.
+    pub roots: Vec<u32>,
+    /// Every process of its control group, where it has one of its own.
+    pub members: Option<Vec<u32>>,
+}
+
+/// Counters of a process as they were last added to its agent's account.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counted {
+    own_cpu_usec: u64,
+    reaped_cpu_usec: u64,
+    disk: DiskBytes,
+}
+
+impl Counted {
+    fn cpu_usec(&self) -> u64 {
+        self.own_cpu_usec + self.reaped_cpu_usec
+    }
+}
+
+/// A process there is now.
+#[derive(Debug)]
+pub struct Tracked {
+    /// What was last read of it.
+    pub sample: ProcessSample,
+    /// What it runs, once asked.
+    pub program: Program,
+    /// Whose it is.
+    pub key: Option<AgentKey>,
+    /// Whether it is one of its agent's main processes.
+    pub root: bool,
+    /// What is known of its memory.
+    pub memory: Memory,
+    /// Whether orphans were seen to become its children: a subreaper, or the first process of a namespace.
+    reaper: bool,
+    seen: u64,
+    counted: Option<Counted>,
+    /// What ended children were counted as, that its own counters now hold as well.
+    owed: Counted,
+    /// What its descendants that ended before it were counted as, once it ended too.
+    left: Vec<Counted>,
+}
+
+/// What an agent's processes used since they started, the ended ones included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Account {
+    /// CPU time in microseconds.
+    pub cpu_usec: u64,
+    /// Disk bytes. Only of processes whose bytes this user may read.
+    pub disk: DiskBytes,
+    /// Counters of one process that fell from one look to the next, which none should: each is taken as not grown.
+    pub falls: u64,
+}
+
+/// Every process, and whose each is.
+#[derive(Debug, Default)]
+pub struct Tree {
+    tracked: FxHashMap<u32, Tracked>,
+    accounts: FxHashMap<AgentKey, Account>,
+    /// Sessions and process groups whose leader is or was a member, while a process is in them: the system gives no
+    /// such number out again before.
+    sessions: FxHashMap<i32, AgentKey>,
+    groups: FxHashMap<i32, AgentKey>,
+    look: u64,
+    /// Agents a process joined or left at this look: what they share, and so each one's part of it, has changed.
+    changed: FxHashSet<AgentKey>,
+}
+
+/// Of each process found gone at this look, who may have what it left.
+type Heirs = FxHashMap<u32, Vec<u32>>;
+
+/// How often one look reads parents and children again until they agree. Each round is a reaping in that instant.
+const ROUNDS: usize = 8;
+
+impl Tree {
+    /// Looks at every process. `found` gives the key of a harness nobody claimed, or `None` not to look for any.
+    ///
+    /// # Errors
+    /// Only if there is no list of processes at all.
+    pub fn look(
+        &mut self,
+        system: &mut impl Processes,
+        claims: &[Claim],
+        found: Option<&mut dyn FnMut(&'static str) -> AgentKey>,
+    ) -> Result<(), Absent> {
+        self.look += 1;
+        self.changed.clear();
+        let samples = system.list()?;
+        let (mut gone, born) = self.take_in(samples, system);
+        self.claim(claims);
+        self.join(&born, found);
+        self.begin_detail(system, &mut gone);
+        self.settle(system, gone);
+        self.add_up();
+        self.keep_sessions();
+        Ok(())
+    }
+
+    /// Takes this look's samples in. Gives what ended, and what is new or became another program.
+    fn take_in(&mut self, samples: Vec<ProcessSample>, system: &mut impl Processes) -> (Vec<Tracked>, Vec<u32>) {
+        let (mut gone, mut born, mut moved) = (Vec::new(), Vec::new(), Vec::new());
+        for sample in samples {
+            let pid = sample.identity.pid;
+            match self.tracked.get_mut(&pid) {
+                Some(known) if known.sample.identity == sample.identity => {
+                    if known.sample.program_mark != sample.program_mark || known.program.script_unread {
+                        known.program = system.program(sample.identity).unwrap_or_default();
+                        born.push((sample.identity.start, pid));
+                    }
+                    let before = std::mem::replace(&mut known.sample, sample).parent;
+                    known.seen = self.look;
+                    moved.push((pid, before));
+                }
+                _ => {
+                    born.push((sample.identity.start, pid));
+                    let program = if sample.kernel { None } else { system.program(sample.identity) };
+                    gone.extend(self.tracked.insert(pid, Tracked::new(sample, program.unwrap_or_default(), self.look)));
+                }
+            }
+        }
+        for (pid, parent_before) in moved {
+            self.note_reaper(pid, parent_before);
+        }
+        let look = self.look;
+        gone.extend(self.tracked.extract_if(|_, known| known.seen != look).map(|(_, known)| known));
+        // A parent starts before its children, but for a tie of one tick, which the number then breaks.
+        born.sort_unstable();
+        (gone, born.into_iter().map(|(_, pid)| pid).collect())
+    }
+
+    fn claim(&mut self, claims: &[Claim]) {
+        let rank: FxHashMap<AgentKey, usize> =
+            claims.iter().enumerate().map(|(rank, claim)| (claim.key, rank)).collect();
+        let mut rooted = FxHashSet::default();
+        for (own_rank, claim) in claims.iter().enumerate() {
+            for pid in &claim.roots {
+                if self.tracked.contains_key(pid) && rooted.insert(*pid) {
+                    self.give(*pid, claim.key, true);
+                }
+            }
+            for pid in claim.members.iter().flatten() {
+                let Some(known) = self.tracked.get(pid) else { continue };
+                let earlier = known.key.and_then(|key| rank.get(&key)).is_some_and(|rank| *rank < own_rank);
+                if !earlier && !rooted.contains(pid) {
+                    self.give(*pid, claim.key, false);
+                }
+            }
+        }
+    }
+
+    /// Gives a process to an agent, and what had come with it to another agent along with it.
+    fn give(&mut self, pid: u32, key: AgentKey, root: bool) {
+        let Some(known) = self.tracked.get_mut(&pid) else { return };
+        known.root |= root;
+        let before = known.key.replace(key);
+        if before == Some(key) {
+            return;
+        }
+        known.counted = None;
+        self.changed.insert(key);
+        let Some(before) = before else { return };
+        self.changed.insert(before);
+        let children: Vec<u32> = self
+            .tracked
+            .values()
+            .filter(|child| child.sample.parent == pid && child.key == Some(before) && !child.root)
+            .map(|child| child.sample.identity.pid)
+            .collect();
+        for child in children {
+            self.give(child, key, false);
+        }
+    }
+
+    fn join(&mut self, born: &[u32], mut found: Option<&mut dyn FnMut(&'static str) -> AgentKey>) {
+        for pid in born {
+            let Some(known) = self.tracked.get(pid).filter(|known| known.key.is_none() && !known.sample.kernel) else {
+                continue;
+            };
+            let sample = &known.sample;
+            let parent = self.tracked.get(&sample.parent);
+            let inherited = parent
+                .filter(|parent| parent.sample.identity.start <= sample.identity.start)
+                .and_then(|parent| parent.key)
+                .or_else(|| self.sessions.get(&sample.session).copied())
+                .or_else(|| {
+                    // Only of an orphan: the other programs of a shell's pipeline share its group too.
+                    let left_alone = parent.is_none_or(|parent| parent.sample.session != sample.session);
+                    self.groups.get(&sample.group).copied().filter(|_| left_alone)
+                });
+            if let Some(key) = inherited {
+                self.give(*pid, key, false);
+            } else if let (Some(harness), Some(find)) = (known.program.harness, found.as_deref_mut()) {
+                let key = find(harness);
+                self.give(*pid, key, true);
+            } else {
+                continue;
+            }
+            self.lead(*pid);
+        }
+        self.join_below();
+    }
+
+    /// Has every process without an agent join its parent's: those older than the parent's own joining.
+    fn join_below(&mut self) {
+        loop {
+            let joining: Vec<(u32, AgentKey)> = self
+                .tracked
+                .values()
+                .filter(|known| known.key.is_none() && !known.sample.kernel)
+                .filter_map(|known| {
+                    let parent = self.tracked.get(&known.sample.parent)?;
+                    (parent.sample.identity.start <= known.sample.identity.start)
+                        .then_some((known.sample.identity.pid, parent.key?))
+                })
+                .collect();
+            if joining.is_empty() {
+                return;
+            }
+            for (pid, key) in joining {
+                self.give(pid, key, false);
+                self.lead(pid);
+            }
+        }
+    }
+
+    /// Notes the session and process group that a member leads.
+    fn lead(&mut self, pid: u32) {
+        let Some(known) = self.tracked.get(&pid) else { return };
+        let (Some(key), Ok(number)) = (known.key, i32::try_from(pid)) else { return };
+        if known.sample.session == number {
+            self.sessions.insert(number, key);
+        }
+        if known.sample.group == number {
+            self.groups.insert(number, key);
+        }
+    }
+
+    /// Has the disk bytes of new members read, and reads them for this look.
+    fn begin_detail(&mut self, system: &mut impl Processes, gone: &mut Vec<Tracked>) {
+        let new: Vec<Identity> = self
+            .tracked
+            .values()
+            .filter(|known| known.key.is_some() && known.sample.disk.is_none())
+            .map(|known| known.sample.identity)
+            .collect();
+        for identity in new {
+            system.detail(identity);
+            self.read_again(system, identity.pid, gone);
+        }
+    }
+
+    /// Reads a process again. `false`: it is gone, and moved to `gone`.
+    fn read_again(&mut self, system: &mut impl Processes, pid: u32, gone: &mut Vec<Tracked>) -> bool {
+        let Some(known) = self.tracked.get_mut(&pid) else { return false };
+        let Some(sample) = system.again(known.sample.identity) else {
+            gone.extend(self.tracked.remove(&pid));
+            return false;
+        };
+        let before = std::mem::replace(&mut known.sample, sample).parent;
+        self.note_reaper(pid, before);
+        true
+    }
+
+    /// A process whose parent has changed has been given to a reaper: its new parent.
+    fn note_reaper(&mut self, pid: u32, parent_before: u32) {
+        let Some(parent) = self.tracked.get(&pid).map(|known| known.sample.parent) else { return };
+        if parent != parent_before
+            && let Some(reaper) = self.tracked.get_mut(&parent)
+        {
+            reaper.reaper = true;
+        }
+    }
+
+    /// Reads parents and children again until no child was read alive that its parent had reaped already.
+    fn settle(&mut self, system: &mut impl Processes, mut gone: Vec<Tracked>) {
+        let mut parents: FxHashSet<u32> =
+            self.members().filter(|known| known.may_have_reaped()).map(Tracked::pid).collect();
+        let mut heirs = Heirs::default();
+        for round in 0.. {
+            // Those whose counters may hold what ended are read again first: they do now, if ever.
+            let mut known_gone = usize::MAX;
+            while known_gone != gone.len() {
+                known_gone = gone.len();
+                for heir in self.heirs_of(&gone, &heirs) {
+                    self.read_again(system, heir, &mut gone);
+                }
+            }
+            // Children first: what a child leaves to a parent that ended too is part of what the parent leaves.
+            gone.sort_unstable_by_key(|ended| (ended.sample.identity.start, ended.pid()));
+            while let Some(mut ended) = gone.pop() {
+                self.changed.extend(ended.key);
+                // Its children are someone else's now, or gone with it.
+                parents.insert(ended.pid());
+                parents.extend(self.bequeath(&mut ended, &mut gone, &mut heirs));
+            }
+            if parents.is_empty() || round == ROUNDS {
+                return;
+            }
+            for child in self.reaped_by(&std::mem::take(&mut parents)) {
+                let before = self.tracked.get(&child).map(|child| child.sample.reaped_cpu_usec);
+                let there = self.read_again(system, child, &mut gone);
+                if there && self.tracked.get(&child).map(|child| child.sample.reaped_cpu_usec) != before {
+                    parents.insert(child);
+                }
+            }
+        }
+    }
+
+    /// Those that may have what ended left.
+    fn heirs_of(&self, gone: &[Tracked], heirs: &Heirs) -> FxHashSet<u32> {
+        gone.iter()
+            .flat_map(|ended| {
+                let parents = heirs.get(&ended.sample.parent).map_or(&[] as &[u32], Vec::as_slice);
+                parents.iter().copied().chain([ended.sample.parent]).chain(self.reaper(ended))
+            })
+            .collect()
+    }
+
+    /// The members that one of these processes would have reaped: their children and, of a reaper, all of its agent, since
+    /// each may have become an orphan after it was read.
+    fn reaped_by(&self, parents: &FxHashSet<u32>) -> Vec<u32> {
+        let reapers: FxHashSet<AgentKey> = parents
+            .iter()
+            .filter_map(|pid| self.tracked.get(pid))
+            .filter(|known| known.reaper)
+            .filter_map(|known| known.key)
+            .collect();
+        self.members()
+            .filter(|child| {
+                parents.contains(&child.sample.parent) || child.key.is_some_and(|key| reapers.contains(&key))
+            })
+            .map(Tracked::pid)
+            .collect()
+    }
+
+    /// Leaves what an ended process was counted as to the process whose counters hold it now: its parent or, where that
+    /// ended too, whoever has the parent's; an orphan's, to the reaper of its agent. A process's counters that grew by
+    /// less don't hold it: it ignores the end of its children. Gives the heirs.
+    fn bequeath(&mut self, ended: &mut Tracked, others: &mut [Tracked], heirs: &mut Heirs) -> Vec<u32> {
+        // Its own first: of its children's, part may be in nobody's counters.
+        let mut left: Vec<Counted> = ended.counted.into_iter().chain([ended.owed]).collect();
+        left.append(&mut ended.left);
+        let is_parent = |parent: &Tracked| {
+            parent.pid() == ended.sample.parent && parent.sample.identity.start <= ended.sample.identity.start
+        };
+        if let Some(parent) = others.iter_mut().find(|parent| is_parent(parent)) {
+            parent.left.extend(left);
+            return Vec::new();
+        }
+        let mut candidates = match self.tracked.get(&ended.sample.parent).filter(|parent| is_parent(parent)) {
+            Some(parent) => vec![parent.pid()],
+            // A parent found gone before its child: whoever has what it left.
+            None => heirs.get(&ended.sample.parent).cloned().unwrap_or_default(),
+        };
+        candidates.extend(self.reaper(ended));
+        for counted in left {
+            for candidate in &candidates {
+                let Some(heir) = self.tracked.get_mut(candidate) else { continue };
+                if heir.unclaimed_reaped_usec() >= counted.cpu_usec() {
+                    add(&mut heir.owed, counted);
+                    break;
+                }
+            }
+        }
+        heirs.insert(ended.pid(), candidates.clone());
+        candidates
+    }
+
+    /// The process that an agent's orphans become children of: seen to be one before, the youngest of those older.
+    fn reaper(&self, orphan: &Tracked) -> Option<u32> {
+        self.members()
+            .filter(|known| known.reaper && known.key == orphan.key)
+            .filter(|known| known.sample.identity.start <= orphan.sample.identity.start)
+            .max_by_key(|known| known.sample.identity.start)
+            .map(Tracked::pid)
+    }
+
+    fn add_up(&mut self) {
+        for known in self.tracked.values_mut() {
+            let owed = std::mem::take(&mut known.owed);
+            let Some(key) = known.key else { continue };
+            let account = self.accounts.entry(key).or_default();
+            known.add_to(account, owed);
+        }
+    }
+
+    fn keep_sessions(&mut self) {
+        let (mut sessions, mut groups) = (FxHashSet::default(), FxHashSet::default());
+        for known in self.tracked.values() {
+            sessions.insert(known.sample.session);
+            groups.insert(known.sample.group);
+        }
+        self.sessions.retain(|session, _| sessions.contains(session));
+        self.groups.retain(|group, _| groups.contains(group));
+        let leaders: Vec<u32> = self.members().map(Tracked::pid).collect();
+        for leader in leaders {
+            self.lead(leader);
+        }
+    }
+
+    /// Forgets an agent: its processes are nobody's until claimed again.
+    pub fn forget(&mut self, key: AgentKey) {
+        self.accounts.remove(&key);
+        self.sessions.retain(|_, owner| *owner != key);
+        self.groups.retain(|_, owner| *owner != key);
+        for known in self.tracked.values_mut().filter(|known| known.key == Some(key)) {
+            known.key = None;
+            known.root = false;
+            known.counted = None;
+        }
+    }
+
+    /// Every process there is.
+    pub fn len(&self) -> usize {
+        self.tracked.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.tracked.is_empty()
+    }
+
+    /// A process by its number.
+    pub fn get(&self, pid: u32) -> Option<&Tracked> {
+        self.tracked.get(&pid)
+    }
+
+    /// Every process there is.
+    pub fn processes(&self) -> impl Iterator<Item = &Tracked> {
+        self.tracked.values()
+    }
+
+    /// Every process that is some agent's.
+    pub fn members(&self) -> impl Iterator<Item = &Tracked> {
+        self.tracked.values().filter(|known| known.key.is_some())
+    }
+
+    /// Every process that is some agent's, to note what was read of its memory.
+    pub fn members_mut(&mut self) -> impl Iterator<Item = &mut Tracked> {
+        self.tracked.values_mut().filter(|known| known.key.is_some())
+    }
+
+    /// Whether a process joined or left the agent at this look.
+    pub fn has_changed(&self, key: AgentKey) -> bool {
+        self.changed.contains(&key)
+    }
+
+    /// Whether a member's parent is gone or not of its agent, though it is none of the agent's main processes.
+    pub fn is_orphan(&self, member: &Tracked) -> bool {
+        let parent = self.tracked.get(&member.sample.parent);
+        !member.root && member.key.is_some() && parent.and_then(|parent| parent.key) != member.key
+    }
+
+    /// What an agent's processes used, the ended ones included.
+    pub fn account(&self, key: AgentKey) -> Account {
+        self.accounts.get(&key).copied().unwrap_or_default()
+    }
+}
+
+fn add(to: &mut Counted, more: Counted) {
+    to.own_cpu_usec += more.own_cpu_usec;
+    to.reaped_cpu_usec += more.reaped_cpu_usec;
+    to.disk.read += more.disk.read;
+    to.disk.written += more.disk.written;
+}
+
+impl Tracked {
+    fn new(sample: ProcessSample, program: Program, look: u64) -> Tracked {
+        Tracked {
+            sample,
+            program,
+            key: None,
+            root: false,
+            memory: Memory::default(),
+            reaper: false,
+            seen: look,
+            counted: None,
+            owed: Counted::default(),
+            left: Vec::new(),
+        }
+    }
+
+    /// Its number.
+    pub fn pid(&self) -> u32 {
+        self.sample.identity.pid
+    }
+
+    /// What its reaped children used that is neither counted nor owed yet.
+    fn unclaimed_reaped_usec(&self) -> u64 {
+        let counted = self.counted.map_or(0, |counted| counted.reaped_cpu_usec);
+        self.sample.reaped_cpu_usec.saturating_sub(counted + self.owed.cpu_usec())
+    }
+
+    /// Whether its counters may hold what a child used: disk bytes move even where the CPU time is below a tick.
+    fn may_have_reaped(&self) -> bool {
+        let counted = self.counted.unwrap_or_default();
+        let disk_grew = matches!(&self.sample.disk, Some(Ok(disk)) if *disk != counted.disk);
+        disk_grew || self.sample.reaped_cpu_usec != counted.reaped_cpu_usec
+    }
+
+    fn add_to(&mut self, account: &mut Account, owed: Counted) {
+        let sample = &self.sample;
+        let counted = self.counted.unwrap_or_default();
+        let mut grown = |now: u64, before: u64| {
+            account.falls += u64::from(now < before);
+            now.saturating_sub(before)
+        };
+        let own = grown(sample.own_cpu_usec, counted.own_cpu_usec);
+        let reaped = grown(sample.reaped_cpu_usec, counted.reaped_cpu_usec);
+        let disk = match &sample.disk {
+            Some(Ok(bytes)) => *bytes,
+            _ => counted.disk,
+        };
+        let read = grown(disk.read, counted.disk.read);
+        let written = grown(disk.written, counted.disk.written);
+        account.cpu_usec += own + reaped.saturating_sub(owed.cpu_usec());
+        account.disk.read += read.saturating_sub(owed.disk.read);
+        account.disk.written += written.saturating_sub(owed.disk.written);
+        self.counted =
+            Some(Counted { own_cpu_usec: sample.own_cpu_usec, reaped_cpu_usec: sample.reaped_cpu_usec, disk });
+    }
+}
