@@ -4,7 +4,9 @@
 //! what a number needs to be right over time: who a process is, what it last said, when a counter began anew.
 
 mod absent;
+pub mod cost;
 pub mod parse;
+pub mod request;
 
 #[cfg(target_os = "linux")]
 pub mod linux;

@@ -54,7 +54,7 @@ pub struct ProcessSample {
 pub struct Program {
     /// The name it may be shown by.
     pub name: Option<&'static str>,
-    /// The harness it is, by its program's name.
+    /// The harness it is, if it is this user's.
     pub harness: Option<&'static str>,
     /// What it runs is said by its first script argument, which has not been read yet.
     pub script_unread: bool,
@@ -76,6 +76,6 @@ pub trait Processes {
     /// Has a process's disk bytes read from now on.
     fn detail(&mut self, identity: Identity);
 
-    /// What a process runs. `None` if it is not this user's.
-    fn program(&mut self, identity: Identity) -> Option<Program>;
+    /// What a process runs; nothing is known of one that ended since.
+    fn program(&mut self, identity: Identity) -> Program;
 }

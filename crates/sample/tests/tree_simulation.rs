@@ -195,8 +195,8 @@ impl Processes for Kernel {
         }
     }
 
-    fn program(&mut self, _: Identity) -> Option<Program> {
-        Some(Program::default())
+    fn program(&mut self, _: Identity) -> Program {
+        Program::default()
     }
 }
 

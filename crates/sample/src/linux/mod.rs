@@ -1,3 +1,5 @@
 //! Linux: `/proc`, `/sys` and the control groups.
 
 pub mod file;
+pub mod process;
+pub mod slow;

@@ -1,4 +1,5 @@
 //! What a number needs to be right over time: who belongs to whom, what was counted already, what is worth reading again.
 
+pub mod agent;
 pub mod pss;
 pub mod tree;

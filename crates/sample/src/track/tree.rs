@@ -129,7 +129,7 @@ impl Tree {
             match self.tracked.get_mut(&pid) {
                 Some(known) if known.sample.identity == sample.identity => {
                     if known.sample.program_mark != sample.program_mark || known.program.script_unread {
-                        known.program = system.program(sample.identity).unwrap_or_default();
+                        known.program = system.program(sample.identity);
                         born.push((sample.identity.start, pid));
                     }
                     let before = std::mem::replace(&mut known.sample, sample).parent;
@@ -138,8 +138,8 @@ impl Tree {
                 }
                 _ => {
                     born.push((sample.identity.start, pid));
-                    let program = if sample.kernel { None } else { system.program(sample.identity) };
-                    gone.extend(self.tracked.insert(pid, Tracked::new(sample, program.unwrap_or_default(), self.look)));
+                    let program = if sample.kernel { Program::default() } else { system.program(sample.identity) };
+                    gone.extend(self.tracked.insert(pid, Tracked::new(sample, program, self.look)));
                 }
             }
         }
