@@ -1,3 +1,9 @@
 //! Linux: `/proc`, `/sys` and the control groups.
 
+pub mod cgroup;
+pub mod disks;
 pub mod file;
+mod kept;
+pub mod layout;
+pub mod machine;
+pub mod network;
