@@ -1,5 +1,11 @@
 //! Linux: `/proc`, `/sys` and the control groups.
 
+pub mod cgroup;
+pub mod disks;
 pub mod file;
+mod kept;
+pub mod layout;
+pub mod machine;
+pub mod network;
 pub mod process;
 pub mod slow;

@@ -1,4 +1,4 @@
-//! `/proc/<pid>/cgroup`.
+//! `/proc/<pid>/cgroup`, and a group's `cgroup.procs`.
 
 use super::{lines, number32};
 
@@ -41,9 +41,21 @@ pub fn parse_cgroup(file: &[u8]) -> impl Iterator<Item = Membership<'_>> {
     })
 }
 
+/// Reads `cgroup.procs`: the group's own processes, not those of groups below it, and one perhaps twice. Processes
+/// outside our pid namespace show as 0 and are left out.
+pub fn parse_members(file: &[u8]) -> impl Iterator<Item = u32> {
+    lines(file).filter_map(number32).filter(|pid| *pid != 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn processes_of_other_namespaces_are_left_out() {
+        let file = include_bytes!("../../../../test/fixtures/proc/cgroup_procs_with_zeros");
+        assert_eq!(parse_members(file).collect::<Vec<_>>(), [17, 4_194_303, 17]);
+    }
 
     #[test]
     fn a_path_may_have_colons_and_blanks() {

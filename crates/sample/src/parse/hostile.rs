@@ -25,6 +25,7 @@ const CASES: &[Case] = &[
     (fixture!("cgroup_hybrid_differing_paths"), |file| {
         cgroup::parse_cgroup(file).for_each(|one| _ = (one.is_v2(), one.has(b"memory")));
     }),
+    (fixture!("cgroup_procs_with_zeros"), |file| cgroup::parse_members(file).for_each(drop)),
     (fixture!("mountinfo_optional_fields"), |file| {
         mountinfo::parse_mountinfo(file).for_each(|mount| {
             _ = (mount.has(b"cpu"), mountinfo::unescape(mount.root), mountinfo::unescape(mount.mount_point));
