@@ -2,4 +2,5 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "napi hands arguments over by value")]
 
+mod sampler;
 mod schema;

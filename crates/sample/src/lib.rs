@@ -6,6 +6,7 @@
 mod absent;
 pub mod cost;
 pub mod parse;
+pub mod report;
 pub mod request;
 
 #[cfg(target_os = "linux")]

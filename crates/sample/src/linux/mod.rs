@@ -3,9 +3,13 @@
 pub mod cgroup;
 pub mod disks;
 pub mod file;
+pub mod groups;
+pub mod holders;
 mod kept;
 pub mod layout;
 pub mod machine;
 pub mod network;
+pub mod ports;
 pub mod process;
+pub mod sampler;
 pub mod slow;

@@ -100,11 +100,6 @@ impl LinuxProcesses {
         self.ticks_per_second
     }
 
-    /// The `/proc` directory.
-    pub fn proc(&self) -> &OwnedFd {
-        &self.proc
-    }
-
     fn pids(&mut self) -> Result<Vec<u32>, Absent> {
         seek(&self.listing, SeekFrom::Start(0)).map_err(|errno| Absent::failed("/proc", errno))?;
         let mut entries = RawDir::new(&self.listing, &mut self.listing_buffer);

@@ -36,6 +36,7 @@ pub struct Memory {
     pub in_flight: bool,
     /// Whether what it shares may have changed.
     pub shares_changed: bool,
+    peak_bytes: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -85,9 +86,15 @@ impl Memory {
             Ok(pss_bytes) => {
                 self.last = Some(LastRead { pss_bytes, resident_bytes, faults, usec, look });
                 self.failed = None;
+                self.peak_bytes = self.peak_bytes.max(pss_bytes);
             }
             Err(absent) => self.failed = Some(absent),
         }
+    }
+
+    /// The most bytes ever read, or in use now if that is more.
+    pub fn peak_bytes(&self, now: f64) -> f64 {
+        now.max(self.peak_bytes as f64)
     }
 
     fn cost_usec(&self, resident_bytes: u64) -> f64 {

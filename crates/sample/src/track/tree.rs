@@ -450,6 +450,11 @@ impl Tree {
         self.tracked.get(&pid)
     }
 
+    /// A process by its number, to note what was read of its memory.
+    pub fn get_mut(&mut self, pid: u32) -> Option<&mut Tracked> {
+        self.tracked.get_mut(&pid)
+    }
+
     /// Every process there is.
     pub fn processes(&self) -> impl Iterator<Item = &Tracked> {
         self.tracked.values()
@@ -508,6 +513,11 @@ impl Tracked {
     /// Its number.
     pub fn pid(&self) -> u32 {
         self.sample.identity.pid
+    }
+
+    /// Notes what came of reading its memory, and the CPU time that took.
+    pub fn note_memory(&mut self, read: Result<u64, Absent>, usec: f64, look: u64) {
+        self.memory.note(read, usec, self.sample.resident_bytes, self.sample.faults, look);
     }
 
     /// What its reaped children used that is neither counted nor owed yet.

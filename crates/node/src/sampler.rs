@@ -1,0 +1,70 @@
+//! The sampler and its looks, for TypeScript.
+
+use std::path::Path;
+
+use lnk_sample::linux::sampler::Sampler;
+use lnk_sample::report::Report;
+use lnk_sample::request::Request;
+use lnk_schema::Look;
+use napi::{Error, Result};
+use napi_derive::napi;
+use serde::Deserialize;
+
+/// CPU milliseconds a look may spend on reading memory, where the caller doesn't say.
+const MEMORY_BUDGET_MS: f64 = 5.0;
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Options {
+    pss_budget_ms: Option<f64>,
+    root: Option<String>,
+}
+
+/// Looks at this machine, again and again: what is kept from look to look makes each one cheap and right.
+#[napi(js_name = "Sampler")]
+pub struct BindingSampler(Sampler);
+
+#[napi]
+impl BindingSampler {
+    /// `options` is JSON: `{pssBudgetMs?, root?}`. Throws if there is no `/proc` to look at.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(options: String) -> Result<BindingSampler> {
+        let options: Options = serde_json::from_str(&options).map_err(|error| Error::from_reason(error.to_string()))?;
+        let root = options.root.as_deref().unwrap_or("/");
+        let budget = options.pss_budget_ms.filter(|ms| ms.is_finite() && *ms > 0.0).unwrap_or(MEMORY_BUDGET_MS);
+        let sampler =
+            Sampler::open(Path::new(root), budget).map_err(|absent| Error::from_reason(absent.to_string()))?;
+        Ok(BindingSampler(sampler))
+    }
+
+    /// Looks. `request` is JSON: `{machine: {id, name}, agents: […], found}`. Throws if it isn't, or if the system gives
+    /// no list of processes.
+    #[napi(catch_unwind)]
+    pub fn look(&mut self, request: String) -> Result<BindingLook> {
+        let request = Request::from_json(&request).map_err(Error::from_reason)?;
+        let (look, report) = self.0.look(&request).map_err(|absent| Error::from_reason(absent.to_string()))?;
+        Ok(BindingLook { look, report })
+    }
+}
+
+/// One look.
+#[napi(js_name = "Look")]
+pub struct BindingLook {
+    look: Look,
+    report: Report,
+}
+
+#[napi]
+impl BindingLook {
+    /// The units as JSON: `{at, units: [{id, kind, parent, name, owner, teams, measures: {NAME: {now}}}]}`.
+    #[napi(catch_unwind)]
+    pub fn json(&self) -> Result<String> {
+        serde_json::to_string(&self.look).map_err(|error| Error::from_reason(error.to_string()))
+    }
+
+    /// What the look says of itself as JSON: `{elapsedMs, micros, sources: […], agents: […]}`.
+    #[napi(catch_unwind)]
+    pub fn report(&self) -> Result<String> {
+        serde_json::to_string(&self.report).map_err(|error| Error::from_reason(error.to_string()))
+    }
+}

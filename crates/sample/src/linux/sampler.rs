@@ -1,0 +1,505 @@
+//! The sampler: one look at the machine, its agents and their processes.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use lnk_schema::{Look, Measure, Name, Unit, UnitId, UnitKind, programs};
+use rustc_hash::FxHashMap;
+
+use crate::cost::{Cost, Missing};
+use crate::linux::cgroup::{Group, Subtree};
+use crate::linux::disks::BlockDevices;
+use crate::linux::groups;
+use crate::linux::holders::Holders;
+use crate::linux::layout::Layout;
+use crate::linux::machine::MachineReader;
+use crate::linux::process::LinuxProcesses;
+use crate::report::{AgentReport, Report, SourceReport};
+use crate::request::{Agent, From, Request};
+use crate::track::agent::{AgentState, Totals};
+use crate::track::pss::{Budget, Candidate};
+use crate::track::tree::{AgentKey, Claim, Tracked, Tree};
+use crate::{Absent, Why};
+
+/// How much memory that waits for its first read an agent's memory may leave out: one part in this many.
+const LEFT_OUT_PART: u64 = 50;
+
+/// Looks at the machine below a root, again and again.
+#[derive(Debug)]
+pub struct Sampler {
+    root: PathBuf,
+    processes: LinuxProcesses,
+    machine: MachineReader,
+    layout: Result<Layout, Absent>,
+    block: Result<BlockDevices, Absent>,
+    ports: Holders,
+    tree: Tree,
+    budget: Budget,
+    memory_wait: Duration,
+    agents: FxHashMap<UnitId, OneAgent>,
+    found: FxHashMap<&'static str, AgentKey>,
+    next_key: u32,
+    looks: u64,
+    before: Option<Instant>,
+    machine_peak_bytes: f64,
+    costs: Costs,
+}
+
+#[derive(Debug)]
+struct OneAgent {
+    state: AgentState,
+    group: Option<Group>,
+    group_sought: bool,
+    subtree: Subtree,
+}
+
+/// What the sources that this file asks itself cost.
+#[derive(Debug, Default)]
+struct Costs {
+    machine: Cost,
+    memory: Cost,
+    groups: Cost,
+    ports: Cost,
+}
+
+/// What is absent, by the source that couldn't say it.
+#[derive(Debug, Default)]
+struct Absences {
+    machine: Vec<Missing>,
+    processes: Vec<Missing>,
+    memory: Vec<Missing>,
+    disk: Vec<Missing>,
+    groups: Vec<Missing>,
+    ports: Vec<Missing>,
+}
+
+impl Sampler {
+    /// A sampler of the system below `root` (`/`), that spends so many milliseconds of CPU a look on reading memory once
+    /// everything was read a first time.
+    ///
+    /// # Errors
+    /// If there is no `/proc`.
+    pub fn open(root: &Path, memory_budget_ms: f64) -> Result<Sampler, Absent> {
+        Ok(Sampler {
+            root: root.to_path_buf(),
+            processes: LinuxProcesses::open(&root.join("proc"))?,
+            machine: MachineReader::open(root)?,
+            layout: Layout::read(root),
+            block: BlockDevices::open(root),
+            ports: Holders::open(root),
+            tree: Tree::default(),
+            budget: Budget::new(memory_budget_ms),
+            memory_wait: Duration::from_secs_f64(memory_budget_ms.clamp(1.0, 10_000.0) * 4.0 / 1000.0),
+            agents: FxHashMap::default(),
+            found: FxHashMap::default(),
+            next_key: 0,
+            looks: 0,
+            before: None,
+            machine_peak_bytes: 0.0,
+            costs: Costs::default(),
+        })
+    }
+
+    /// Looks.
+    ///
+    /// # Errors
+    /// Only if there is no list of processes at all: everything else that can't be read is absent, and the report says why.
+    pub fn look(&mut self, request: &Request) -> Result<(Look, Report), Absent> {
+        let start = Instant::now();
+        let elapsed_ms = self.before.replace(start).map(|before| (start - before).as_secs_f64() * 1000.0);
+        let at_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+        self.looks += 1;
+
+        let mut absences = Absences::default();
+        let mut look = Look { at_ms: u64::try_from(at_ms).unwrap_or(0), units: Vec::new() };
+        look.units.push(self.look_at_machine(request, &mut absences));
+        self.look_at_processes(request)?;
+        self.read_memory();
+        self.look_at_groups(request, &mut absences);
+        self.look_at_ports(request, &mut look.units[0], &mut absences);
+        let running = self.tree.processes().filter(|known| !known.sample.kernel && !known.sample.zombie).count();
+        look.units[0].values.set(Measure::Processes, Some(running as f64));
+
+        let mut reports = Vec::new();
+        for (id, name, agent) in self.in_order(request) {
+            let boot_ns = look.units[0].since_ns;
+            let (units, report) = self.look_at_agent(&id, name, agent, request, boot_ns, &mut absences);
+            look.units.extend(units);
+            reports.extend(report);
+        }
+        let micros = start.elapsed().as_secs_f64() * 1e6;
+        Ok((look, Report { elapsed_ms, micros, sources: self.sources(absences), agents: reports }))
+    }
+
+    fn look_at_machine(&mut self, request: &Request, absences: &mut Absences) -> Unit {
+        let sample = self.costs.machine.time(|| self.machine.read());
+        let mut unit = Unit::new(request.machine.clone(), UnitKind::Machine);
+        unit.name.clone_from(&request.machine_name);
+        let mut set = |measures: &[Measure], values: Result<Vec<u64>, Absent>| match values {
+            Ok(values) => {
+                for (measure, value) in measures.iter().zip(values) {
+                    unit.values.set(*measure, Some(value as f64));
+                }
+            }
+            Err(absent) => Missing::note(&mut absences.machine, request.machine.as_str(), measures, &absent),
+        };
+        if let Ok(bytes) = &sample.memory_used_bytes {
+            self.machine_peak_bytes = self.machine_peak_bytes.max(*bytes as f64);
+        }
+        set(&[Measure::MemoryUsed], sample.memory_used_bytes.map(|bytes| vec![bytes]));
+        set(&[Measure::CpuUsed], sample.cpu_usec.map(|usec| vec![usec]));
+        set(&[Measure::DiskRead, Measure::DiskWritten], sample.disk.map(|disk| vec![disk.read, disk.written]));
+        set(&[Measure::NetworkIn, Measure::NetworkOut], sample.network.map(|net| vec![net.received, net.sent]));
+        let cpu = unit.values.get(Measure::CpuUsed).map(|usec| usec / 1e6);
+        unit.values.set(Measure::CpuUsed, cpu);
+        unit.values.set(Measure::MemoryPeak, (self.machine_peak_bytes > 0.0).then_some(self.machine_peak_bytes));
+        unit.since_ns = sample.boot_ns.ok();
+        unit
+    }
+
+    fn look_at_processes(&mut self, request: &Request) -> Result<(), Absent> {
+        let mut claims = Vec::with_capacity(request.agents.len());
+        for agent in &request.agents {
+            let restarted =
+                self.agents.get(&agent.id).is_some_and(|one| one.state.is_another(agent.started_ns, &agent.pids));
+            if restarted && let Some(ended) = self.agents.remove(&agent.id) {
+                self.tree.forget(ended.state.key);
+            }
+            let next_key = &mut self.next_key;
+            let one = self.agents.entry(agent.id.clone()).or_insert_with(|| {
+                *next_key += 1;
+                OneAgent::new(AgentKey(*next_key), agent.started_ns, &agent.pids)
+            });
+            one.state.pids.clone_from(&agent.pids);
+            one.state.carried(&agent.traffic);
+            if let Some(group) = &mut one.group {
+                let subtree = self.costs.groups.time(|| group.subtree());
+                match subtree {
+                    Ok(subtree) => one.subtree = subtree,
+                    Err(_) => one.lose_group(),
+                }
+            }
+            let members = one.group.is_some().then(|| one.subtree.members.clone());
+            claims.push(Claim { key: one.state.key, roots: agent.pids.clone(), members });
+        }
+        let (found, next_key) = (&mut self.found, &mut self.next_key);
+        let mut find = |program: &'static str| {
+            *found.entry(program).or_insert_with(|| {
+                *next_key += 1;
+                AgentKey(*next_key)
+            })
+        };
+        let find: Option<&mut dyn FnMut(&'static str) -> AgentKey> = if request.found { Some(&mut find) } else { None };
+        self.tree.look(&mut self.processes, &claims, find)?;
+        self.forget_ended(request);
+        Ok(())
+    }
+
+    /// Forgets agents that aren't told of any more, and found ones of which nothing runs.
+    fn forget_ended(&mut self, request: &Request) {
+        let tree = &mut self.tree;
+        self.found.retain(|_, key| {
+            let runs = tree.members().any(|known| known.key == Some(*key) && !known.sample.zombie);
+            if !runs {
+                tree.forget(*key);
+            }
+            runs
+        });
+        for (program, key) in &self.found {
+            let id = found_id(&request.machine, program);
+            self.agents.entry(id).or_insert_with(|| OneAgent::new(*key, None, &[]));
+        }
+        let found: Vec<AgentKey> = self.found.values().copied().collect();
+        self.agents.retain(|id, one| {
+            let told = found.contains(&one.state.key) || request.agents.iter().any(|agent| agent.id == *id);
+            if !told {
+                tree.forget(one.state.key);
+            }
+            told
+        });
+    }
+
+    fn read_memory(&mut self) {
+        let changed: Vec<AgentKey> =
+            self.agents.values().map(|one| one.state.key).filter(|key| self.tree.has_changed(*key)).collect();
+        let look = self.looks;
+        let mut candidates = Vec::new();
+        for known in self.tree.members_mut().filter(|known| !known.sample.zombie) {
+            known.memory.shares_changed |= known.key.is_some_and(|key| changed.contains(&key));
+            let sample = &known.sample;
+            candidates.extend(Candidate::of(known.pid(), &known.memory, sample.resident_bytes, sample.faults, look));
+        }
+        for pid in self.budget.choose(candidates) {
+            let Some(identity) = self.tree.get(pid).map(|known| known.sample.identity) else { continue };
+            let asked = self.processes.ask_memory(identity);
+            if let Some(known) = self.tree.get_mut(pid) {
+                match asked {
+                    Ok(()) => known.memory.in_flight = true,
+                    Err(absent) => known.note_memory(Err(absent), 0.0, look),
+                }
+            }
+        }
+        let deadline = Instant::now() + self.memory_wait;
+        while let Some((identity, read, usec)) = self.processes.next_memory(deadline) {
+            self.costs.memory.micros += usec;
+            self.costs.memory.reads += 1;
+            self.budget.spend(usec);
+            if let Some(known) = self.tree.get_mut(identity.pid).filter(|known| known.sample.identity == identity) {
+                known.note_memory(read, usec, look);
+            }
+        }
+    }
+
+    /// Looks for the groups of agents that are new, once: what totals are from is chosen at an agent's first look.
+    fn look_at_groups(&mut self, request: &Request, absences: &mut Absences) {
+        let layout = match &self.layout {
+            Ok(layout) => layout,
+            Err(absent) => {
+                Missing::note(&mut absences.groups, request.machine.as_str(), &[], absent);
+                return;
+            }
+        };
+        for (id, one) in self.agents.iter_mut().filter(|(_, one)| !one.group_sought) {
+            let agent = request.agents.iter().find(|agent| agent.id == *id);
+            let group = self.costs.groups.time(|| groups::find(layout, &self.root, &self.tree, one.state.key, agent));
+            match group {
+                Ok(mut group) => {
+                    one.subtree = group.subtree().unwrap_or_default();
+                    one.group = Some(group);
+                }
+                Err(absent) if absent.why == Why::NotYet => continue,
+                // That a found agent has none of its own is the rule, and nothing to tell.
+                Err(absent) if agent.is_some_and(|agent| agent.group.is_some()) => {
+                    Missing::note(&mut absences.groups, id.as_str(), &[Measure::CpuUsed], &absent);
+                }
+                Err(_) => {}
+            }
+            one.group_sought = true;
+        }
+    }
+
+    fn look_at_ports(&mut self, request: &Request, machine: &mut Unit, absences: &mut Absences) {
+        match self.costs.ports.time(|| self.ports.look(&self.tree)) {
+            Ok(count) => machine.values.set(Measure::Ports, Some(count as f64)),
+            Err(absent) => Missing::note(&mut absences.ports, request.machine.as_str(), &[Measure::Ports], &absent),
+        }
+    }
+
+    /// The agents in the order they are shown: as requested, then found ones by their program.
+    fn in_order<'r>(&self, request: &'r Request) -> Vec<(UnitId, Option<Name>, Option<&'r Agent>)> {
+        let asked = request.agents.iter().map(|agent| (agent.id.clone(), agent.name.clone(), Some(agent)));
+        let mut programs: Vec<&'static str> = self.found.keys().copied().collect();
+        programs.sort_unstable();
+        let found = programs.into_iter().map(|program| (found_id(&request.machine, program), Name::new(program), None));
+        asked.chain(found).collect()
+    }
+
+    fn look_at_agent(
+        &mut self,
+        id: &UnitId,
+        name: Option<Name>,
+        agent: Option<&Agent>,
+        request: &Request,
+        boot_ns: Option<u64>,
+        absences: &mut Absences,
+    ) -> (Vec<Unit>, Option<AgentReport>) {
+        let Some(one) = self.agents.get_mut(id) else { return (Vec::new(), None) };
+        let key = one.state.key;
+        let mut members: Vec<&Tracked> =
+            self.tree.members().filter(|known| known.key == Some(key) && !known.sample.zombie).collect();
+        if members.is_empty() {
+            return (Vec::new(), None);
+        }
+        members.sort_unstable_by_key(|known| known.pid());
+        let ticks_per_second = self.processes.ticks_per_second();
+        let since = |start: u64| boot_ns.and_then(|boot| boot.checked_add(ticks_ns(start, ticks_per_second)));
+
+        let mut unit = Unit::new(id.clone(), UnitKind::Agent);
+        unit.parent = Some(request.machine.clone());
+        unit.name = name;
+        if let Some(agent) = agent {
+            unit.owner.clone_from(&agent.owner);
+            unit.teams.clone_from(&agent.teams);
+        }
+        if one.state.since_ns.is_none() {
+            let oldest = members.iter().filter(|known| known.root).map(|known| known.sample.identity.start).min();
+            one.state.since_ns = oldest.or_else(|| Some(members[0].sample.identity.start)).and_then(since);
+        }
+        unit.since_ns = one.state.since_ns;
+
+        let (memory, estimated) = memory_of(&members, id, absences);
+        if let Some(bytes) = memory {
+            one.state.peak_bytes = one.state.peak_bytes.max(bytes);
+        }
+        unit.values.set(Measure::MemoryUsed, memory);
+        unit.values.set(Measure::MemoryPeak, (one.state.peak_bytes > 0.0).then_some(one.state.peak_bytes));
+        unit.values.set(Measure::Processes, Some(members.len() as f64));
+        unit.values.set(Measure::Ports, self.ports.of_agent(&members, &one.subtree.ids).map(|count| count as f64));
+        if let Some((received, sent)) = one.state.network() {
+            unit.values.set(Measure::NetworkIn, Some(received as f64));
+            unit.values.set(Measure::NetworkOut, Some(sent as f64));
+        }
+        one.set_totals(&mut unit, &self.tree, &members, (self.layout.as_ref(), self.block.as_ref()), absences);
+
+        for absent in members.iter().filter_map(|known| self.ports.absent(known)) {
+            Missing::note(&mut absences.ports, id.as_str(), &[Measure::Ports], absent);
+        }
+        let report = AgentReport {
+            id: id.to_string(),
+            from: agent.map_or(From::Found, |agent| agent.from),
+            by: one.state.cpu.unwrap_or(Totals::Processes),
+            disk_by: one.state.disk.unwrap_or(Totals::Processes),
+            orphans: members.iter().filter(|known| self.tree.is_orphan(known)).map(|known| known.pid()).collect(),
+            estimated,
+        };
+        let mut units = vec![unit];
+        for known in &members {
+            units.push(process_unit(id, known, since(known.sample.identity.start), self.ports.of_process(known)));
+        }
+        (units, Some(report))
+    }
+
+    fn sources(&mut self, absences: Absences) -> Vec<SourceReport> {
+        let source = |source, cost, absent| SourceReport { source, cost, absent };
+        vec![
+            source("machine", self.costs.machine.take(), absences.machine),
+            source("/proc/<pid>/stat", self.processes.stat_cost.take(), absences.processes),
+            source("/proc/<pid>/exe", self.processes.program_cost.take(), Vec::new()),
+            source("/proc/<pid>/io", self.processes.io_cost.take(), absences.disk),
+            source("/proc/<pid>/smaps_rollup", self.costs.memory.take(), absences.memory),
+            source("control groups", self.costs.groups.take(), absences.groups),
+            source("sock_diag", self.costs.ports.take(), absences.ports),
+        ]
+    }
+}
+
+impl OneAgent {
+    fn new(key: AgentKey, started_ns: Option<u64>, pids: &[u32]) -> OneAgent {
+        let state = AgentState::new(key, started_ns, pids);
+        OneAgent { state, group: None, group_sought: false, subtree: Subtree::default() }
+    }
+
+    /// The group was removed: what comes next is counted anew, in another group or none.
+    fn lose_group(&mut self) {
+        self.group = None;
+        self.group_sought = false;
+        self.subtree = Subtree::default();
+        (self.state.cpu, self.state.disk, self.state.since_ns) = (None, None, None);
+    }
+
+    fn set_totals(
+        &mut self,
+        unit: &mut Unit,
+        tree: &Tree,
+        members: &[&Tracked],
+        (layout, block): (Result<&Layout, &Absent>, Result<&BlockDevices, &Absent>),
+        absences: &mut Absences,
+    ) {
+        let account = tree.account(self.state.key);
+        let id = unit.id.to_string();
+        let by_group = self.group.as_mut().map(Group::cpu_usage_usec);
+        let cpu = *self.state.cpu.get_or_insert(match by_group {
+            Some(Ok(_)) => Totals::ControlGroup,
+            _ => Totals::Processes,
+        });
+        let usec = match (cpu, by_group) {
+            (Totals::ControlGroup, Some(Ok(usec))) => Some(usec),
+            (Totals::ControlGroup, Some(Err(absent))) => {
+                Missing::note(&mut absences.groups, &id, &[Measure::CpuUsed], &absent);
+                None
+            }
+            (Totals::ControlGroup, None) => None,
+            (Totals::Processes, _) => Some(account.cpu_usec),
+        };
+        unit.values.set(Measure::CpuUsed, usec.map(|usec| usec as f64 / 1e6));
+
+        let by_group = match (self.group.as_mut(), layout, block) {
+            (Some(group), Ok(layout), Ok(block)) => Some(group.disk_bytes(layout, block).map(|(bytes, _)| bytes)),
+            _ => None,
+        };
+        let disk = *self.state.disk.get_or_insert(match by_group {
+            Some(Ok(_)) => Totals::ControlGroup,
+            _ => Totals::Processes,
+        });
+        let both = [Measure::DiskRead, Measure::DiskWritten];
+        let bytes = match (disk, by_group) {
+            (Totals::ControlGroup, Some(Ok(bytes))) => Some((bytes.read, bytes.written)),
+            (Totals::ControlGroup, Some(Err(absent))) => {
+                Missing::note(&mut absences.groups, &id, &both, &absent);
+                None
+            }
+            (Totals::ControlGroup, None) => None,
+            (Totals::Processes, _) => {
+                let readable = members.iter().filter(|known| matches!(known.sample.disk, Some(Ok(_)))).count();
+                for absent in members.iter().filter_map(|known| known.sample.disk.as_ref()?.as_ref().err()) {
+                    Missing::note(&mut absences.disk, &id, &both, absent);
+                }
+                (readable > 0).then_some((account.disk.read, account.disk.written))
+            }
+        };
+        unit.values.set(Measure::DiskRead, bytes.map(|(read, _)| read as f64));
+        unit.values.set(Measure::DiskWritten, bytes.map(|(_, written)| written as f64));
+        if account.falls > 0 {
+            let fell =
+                Absent::new(Why::Invalid, "/proc/<pid>/stat", "a process's counter fell; it was taken as not grown");
+            Missing::note(&mut absences.processes, &id, &[Measure::CpuUsed], &fell);
+        }
+    }
+}
+
+/// An agent's memory: its processes', as far as they say. Absent while what hasn't been read yet could change it much.
+fn memory_of(members: &[&Tracked], id: &UnitId, absences: &mut Absences) -> (Option<f64>, bool) {
+    let (mut known_bytes, mut unread_bytes, mut read, mut estimated) = (0_u64, 0_u64, 0, false);
+    for member in members {
+        match member.memory.in_use(member.sample.resident_bytes) {
+            Ok(in_use) => {
+                known_bytes = known_bytes.saturating_add(in_use.bytes);
+                estimated |= in_use.estimated;
+                read += 1;
+            }
+            Err(absent) => {
+                if absent.why == Why::NotYet {
+                    unread_bytes = unread_bytes.saturating_add(member.sample.resident_bytes);
+                }
+                // One that ended before it was read holds nothing any more.
+                if absent.why != Why::Gone {
+                    let measures = [Measure::MemoryUsed, Measure::MemoryPeak];
+                    Missing::note(&mut absences.memory, id.as_str(), &measures, &absent);
+                }
+            }
+        }
+    }
+    let enough = read > 0 && unread_bytes <= known_bytes / LEFT_OUT_PART;
+    (enough.then_some(known_bytes as f64), estimated)
+}
+
+fn process_unit(agent: &UnitId, known: &Tracked, since_ns: Option<u64>, ports: Option<usize>) -> Unit {
+    let name = known.program.name;
+    let kind = if name.is_some_and(programs::is_sandbox) { UnitKind::Sandbox } else { UnitKind::Process };
+    let mut unit = Unit::new(UnitId::process(agent, known.pid()), kind);
+    unit.parent = Some(agent.clone());
+    unit.name = name.and_then(Name::new);
+    unit.since_ns = since_ns;
+    let memory = known.memory.in_use(known.sample.resident_bytes).ok().map(|in_use| in_use.bytes as f64);
+    unit.values.set(Measure::MemoryUsed, memory);
+    unit.values.set(Measure::MemoryPeak, memory.map(|bytes| known.memory.peak_bytes(bytes)));
+    unit.values.set(Measure::CpuUsed, Some(known.sample.own_cpu_usec as f64 / 1e6));
+    if let Some(Ok(disk)) = &known.sample.disk {
+        unit.values.set(Measure::DiskRead, Some(disk.read as f64));
+        unit.values.set(Measure::DiskWritten, Some(disk.written as f64));
+    }
+    unit.values.set(Measure::Processes, Some(1.0));
+    unit.values.set(Measure::Ports, ports.map(|count| count as f64));
+    unit
+}
+
+fn found_id(machine: &UnitId, program: &str) -> UnitId {
+    let id = format!("{machine}:{program}");
+    // A machine's ID may be as long as a name may be: then its found agents stand in for themselves.
+    Name::new(&id).unwrap_or_else(|| Name::stand_in("agent", id.as_bytes())).into()
+}
+
+fn ticks_ns(ticks: u64, ticks_per_second: u64) -> u64 {
+    let ns = u128::from(ticks) * 1_000_000_000 / u128::from(ticks_per_second.max(1));
+    u64::try_from(ns).unwrap_or(u64::MAX)
+}
