@@ -7,5 +7,6 @@ mod kept;
 pub mod layout;
 pub mod machine;
 pub mod network;
+pub mod ports;
 pub mod process;
 pub mod slow;
