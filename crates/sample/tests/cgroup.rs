@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use fake::Tree;
 use lnk_sample::linux::cgroup::{DiskSource, Group, v2_path};
-use lnk_sample::linux::disks::{BlockDevices, DiskBytes};
+use lnk_sample::linux::disks::BlockDevices;
 use lnk_sample::linux::layout::{Kind, Layout};
-use lnk_sample::{Absent, Why};
+use lnk_sample::{Absent, DiskBytes, Why};
 use made::{Made, remove_groups};
 
 fn why<T>(result: Result<T, Absent>) -> Option<Why> {
