@@ -15,6 +15,7 @@ use common::{Zoo, until};
 use lnk_sample::linux::cgroup::{DiskSource, Group};
 use lnk_sample::linux::disks::BlockDevices;
 use lnk_sample::linux::layout::{Kind, Layout};
+use lnk_sample::linux::ports::PortsReader;
 use lnk_sample::{Absent, Why};
 
 const ROOT: &str = "/";
@@ -316,6 +317,28 @@ fn a_removed_device_keeps_its_bytes_and_its_successor_adds_to_them() {
     assert_eq!(disk(&mut group), (first.0 + second, first.1));
     shell("rmmod scsi_debug");
     assert_eq!(disk(&mut group), (first.0 + second, first.1));
+}
+
+#[test]
+#[ignore = "runs in a VM: scripts/vm/test.sh"]
+fn a_listening_socket_names_the_group_it_was_made_in() {
+    let made = Made::new("top");
+    let below = made.below("below");
+    let kinds = "v4:0 v6:0 reuse-port:0 inherited:0";
+    let zoo = Zoo::start(&mut below.command(&format!("exec $LNK_TEST_ZOO listen {kinds}")));
+    // Moved away: its sockets keep the group they were made in.
+    made.set("cgroup.procs", &zoo.pid().to_string());
+
+    let listeners = PortsReader::open(Path::new(ROOT)).unwrap().read().unwrap();
+    assert_eq!(listeners.without_diag, None);
+    assert!(made.open().subtree().unwrap().ids.contains(&below.id()));
+    for member in &zoo.members {
+        let of_port = listeners.sockets.iter().filter(|socket| u64::from(socket.port) == member["port"]);
+        let groups: Vec<_> = of_port.map(|socket| socket.cgroup_id).collect();
+        let expected = if member["role"] == "reuse-port" { 2 } else { 1 };
+        assert_eq!(groups, vec![Some(below.id()); expected], "{member}");
+    }
+    drop(zoo);
 }
 
 #[test]
