@@ -4,8 +4,8 @@
 #   scripts/vm/run.sh [--program PATH[:NAME]]... [--file SOURCE:DESTINATION]... SCRIPT
 #
 # The guest is busybox, the given programs in /bin with the libraries they load, and the given files. The script
-# finds /dev/vda and /dev/vdb (64 MiB each), the controllers io, memory, cpu and pids on in the root group, `modprobe`
-# for scsi_debug and sd_mod, and LNK_TEST_VM=1. Its output comes out here as it is written, its exit code is ours.
+# finds /dev/vda and /dev/vdb (64 MiB each), the controllers io, memory, cpu and pids on in the root group, and modprobe
+# for scsi_debug and sd_mod. Its output comes out here as it is written, its exit code is ours.
 # 77: a VM can't be run here, and why is on stderr. 124: it didn't end in time. 125: the guest broke.
 set -euo pipefail
 

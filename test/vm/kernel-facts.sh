@@ -158,12 +158,14 @@ disk() {
 
   modprobe sd_mod
   modprobe scsi_debug dev_size_mb=16
-  until_true '[ -b /dev/sda ]'
+  # This link comes last, after /dev/sda.
+  until_true '[ -f /sys/block/sda/dev ]'
   sda=$(cat /sys/block/sda/dev)
   in_group $root/a/b 'dd if=/dev/sda of=/dev/null bs=1M count=4 2>/dev/null'
   check 'a read is counted with its read-ahead' "[ \$(io $root/a $sda rbytes) -ge 4194304 ]"
   echo 1 >/sys/block/sda/device/delete
   check 'the line of a removed device goes' "until_true '! grep -q ^$sda $root/a/io.stat'"
+  rmmod scsi_debug
 
   head -c 8388608 /dev/zero >/mnt/image
   losetup /dev/loop0 /mnt/image

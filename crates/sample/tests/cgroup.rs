@@ -3,18 +3,19 @@
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "tests: the helpers' own too")]
 
 mod fake;
+mod made;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use fake::Tree;
 use lnk_sample::linux::cgroup::{DiskSource, Group, v2_path};
-use lnk_sample::linux::disks::{BlockDevices, DiskBytes};
+use lnk_sample::linux::disks::BlockDevices;
 use lnk_sample::linux::layout::{Kind, Layout};
-use lnk_sample::{Absent, Why};
+use lnk_sample::{Absent, DiskBytes, Why};
+use made::{Made, remove_groups};
 
 fn why<T>(result: Result<T, Absent>) -> Option<Why> {
     result.err().map(|absent| absent.why)
@@ -162,93 +163,6 @@ fn the_root_group_and_one_removed_are_nobodys_own() {
 }
 
 // Real groups.
-
-/// A group made for one test, with the children in it and every group below; all gone when it is dropped.
-struct Made {
-    dir: PathBuf,
-    children: Vec<Child>,
-}
-
-impl Made {
-    /// Makes a group below the mount of a hierarchy. `None`, said loudly, where this user can't.
-    fn new(mounted: &str, test: &str) -> Option<Made> {
-        let mounts = fs::read_to_string("/proc/self/mountinfo").expect("the mounts");
-        let point = mounts.lines().find(|line| line.contains(mounted)).and_then(|line| line.split(' ').nth(4));
-        let Some(point) = point else {
-            println!("NOT TESTED: {test}: no control groups with{mounted}here");
-            return None;
-        };
-        let dir = Path::new(point).join(format!("lnk test:{}-{test}", std::process::id()));
-        match fs::create_dir(&dir) {
-            Ok(()) => Some(Made { dir, children: Vec::new() }),
-            Err(error) => {
-                println!("NOT TESTED: {test}: a control group can't be made here: {error}");
-                None
-            }
-        }
-    }
-
-    fn v2(test: &str) -> Option<Made> {
-        Made::new(" - cgroup2 ", test)
-    }
-
-    /// Its path as the kernel says it.
-    fn path(&self) -> Vec<u8> {
-        format!("/{}", self.dir.file_name().expect("a name").to_str().expect("text")).into_bytes()
-    }
-
-    /// Starts a shell that waits for its input to end, and puts it into the group at `below`.
-    fn child(&mut self, below: &str, then: &str) -> u32 {
-        let dir = self.dir.join(below);
-        fs::create_dir_all(&dir).expect("a group below");
-        let command = format!("read line; {then}");
-        let child = Command::new("sh").args(["-c", &command]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
-        let child = child.expect("a shell");
-        let pid = child.id();
-        fs::write(dir.join("cgroup.procs"), pid.to_string()).expect("the child to move");
-        self.children.push(child);
-        pid
-    }
-
-    fn end_children(&mut self) {
-        for mut child in self.children.drain(..) {
-            drop(child.kill());
-            child.wait().expect("its end");
-        }
-    }
-
-    /// Lets every child go on, and waits for it.
-    fn finish_children(&mut self) {
-        for mut child in self.children.drain(..) {
-            drop(child.stdin.take());
-            child.wait().expect("its end");
-        }
-    }
-
-    fn remove(&self) {
-        remove_groups(&self.dir);
-    }
-}
-
-/// Removes a group and those below. A process that was reaped may hold its group for a moment.
-fn remove_groups(dir: &Path) {
-    let Ok(entries) = fs::read_dir(dir) else { return };
-    for entry in entries.flatten().filter(|entry| entry.path().is_dir()) {
-        remove_groups(&entry.path());
-    }
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while fs::remove_dir(dir).is_err() && dir.exists() && Instant::now() < deadline {
-        std::thread::yield_now();
-    }
-    assert!(!dir.exists(), "{} stayed behind", dir.display());
-}
-
-impl Drop for Made {
-    fn drop(&mut self) {
-        self.end_children();
-        self.remove();
-    }
-}
 
 fn layout() -> Layout {
     Layout::read(Path::new("/")).expect("a layout")

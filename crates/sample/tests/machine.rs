@@ -8,10 +8,9 @@ use std::fs;
 use std::path::Path;
 
 use fake::Tree;
-use lnk_sample::Why;
-use lnk_sample::linux::disks::DiskBytes;
 use lnk_sample::linux::machine::{MachineReader, MachineSample};
 use lnk_sample::linux::network::NetworkBytes;
+use lnk_sample::{DiskBytes, Why};
 
 fn reader(tree: &Tree) -> MachineReader {
     MachineReader::open(tree.root()).expect("a root")

@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, RawDir, SeekFrom, accessat, fstat, openat, seek};
 use rustix::io::Errno;
 
-use super::disks::{BlockDevices, Counted, DiskBytes, Disks};
+use super::disks::{BlockDevices, Counted, Disks};
 use super::file::KernelFile;
 use super::kept::Kept;
 use super::layout::Layout;
@@ -16,7 +16,7 @@ use crate::parse::cgroup::{Membership, parse_cgroup, parse_members};
 use crate::parse::cpustat::parse_cpu_usage_usec;
 use crate::parse::iostat::parse_io_stat;
 use crate::parse::number;
-use crate::{Absent, Why};
+use crate::{Absent, DiskBytes, Why};
 
 const PROCS: &str = "cgroup.procs";
 const PID_CGROUP: &str = "/proc/<pid>/cgroup";

@@ -10,16 +10,7 @@ use rustix::io::Errno;
 use super::file::open_dir;
 use super::kept::Counter;
 use crate::parse::Device;
-use crate::{Absent, Why};
-
-/// Bytes moved from and to disks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct DiskBytes {
-    /// Read.
-    pub read: u64,
-    /// Written.
-    pub written: u64,
-}
+use crate::{Absent, DiskBytes, Why};
 
 /// What `/sys` says of block devices.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rustix::fs::CWD;
 
-use super::disks::{BlockDevices, Counted, DiskBytes, Disks};
+use super::disks::{BlockDevices, Counted, Disks};
 use super::file::open_dir;
 use super::kept::Kept;
 use super::network::{Interfaces, NetworkBytes};
@@ -13,7 +13,7 @@ use crate::parse::diskstats::{SECTOR_BYTES, parse_diskstats};
 use crate::parse::meminfo::parse_meminfo;
 use crate::parse::netdev::parse_netdev;
 use crate::parse::stat::{parse_btime, parse_cpu_total};
-use crate::{Absent, Why};
+use crate::{Absent, DiskBytes, Why};
 
 const STAT: &str = "/proc/stat";
 const MEMINFO: &str = "/proc/meminfo";

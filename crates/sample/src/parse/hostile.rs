@@ -5,6 +5,9 @@ use super::*;
 /// A fixture, and the parser of its format, run to its end.
 type Case = (&'static [u8], fn(&[u8]));
 
+/// A case whose bytes are made at run time.
+type MadeCase = (Vec<u8>, fn(&[u8]));
+
 macro_rules! fixture {
     ($name:literal) => {
         include_bytes!(concat!("../../../../test/fixtures/proc/", $name)).as_slice()
@@ -44,9 +47,16 @@ const CASES: &[Case] = &[
 /// What the formats part their fields with, and what overflows: likelier to hurt than any byte.
 const SHARP: &[u8] = b"\n \t:()=-+\\/0579aF\0\xff";
 
+/// All fixtures, and what is made of numbers and not kept as a file.
+fn cases() -> Vec<MadeCase> {
+    let mut cases: Vec<MadeCase> = CASES.iter().map(|(file, parse)| (file.to_vec(), *parse)).collect();
+    cases.push((sockdiag::tests::answer(), |datagram| sockdiag::parse_messages(datagram).for_each(drop)));
+    cases
+}
+
 #[test]
 fn files_cut_at_every_byte() {
-    for (file, parse) in CASES {
+    for (file, parse) in cases() {
         for at in 0..=file.len() {
             parse(&file[..at]);
             parse(&file[at..]);
@@ -64,9 +74,9 @@ fn files_changed_at_random() {
         seed ^= seed << 17;
         usize::try_from(seed % below as u64).expect("below a usize")
     };
-    for (file, parse) in CASES {
+    for (file, parse) in cases() {
         for _ in 0..1000 {
-            let mut file = file.to_vec();
+            let mut file = file.clone();
             for _ in 0..=random(8) {
                 let at = random(file.len() + 1);
                 match random(5) {

@@ -17,6 +17,7 @@ pub mod mountinfo;
 pub mod netdev;
 pub mod proctcp;
 pub mod rollup;
+pub mod sockdiag;
 pub mod stat;
 
 /// A decimal number and nothing else: no sign, no blank, none past 2^64.

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Runs the tests that need a kernel with pure control groups v2, in one virtual machine. 77: it can't run here.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+dmsetup=$(PATH=$PATH:/usr/sbin command -v dmsetup) ||
+  { echo "vm: can't run here: dmsetup missing (Debian: apt-get install dmsetup)" >&2; exit 77; }
+
+# The path of what cargo builds: built WHAT NAME ARGUMENT...
+built() {
+  cargo "$1" --locked --quiet -p lnk-sample --message-format=json "${@:3}" |
+    sed -n "s/.*\"name\":\"$2\".*\"executable\":\"\([^\"]*\)\".*/\1/p"
+}
+
+tests=$(built test pure_v2 --no-run --test pure_v2)
+zoo=$(built build zoo --example zoo)
+exec scripts/vm/run.sh \
+  --program "$tests:pure_v2" \
+  --program "$zoo:zoo" \
+  --program "$dmsetup" \
+  --file test/vm/kernel-facts.sh:/kernel-facts.sh \
+  test/vm/all.sh

@@ -1,0 +1,7 @@
+# Runs inside the VM, see scripts/vm/test.sh: first what the kernel does, then what the sampler makes of it.
+failed=0
+sh /kernel-facts.sh || failed=1
+export LNK_TEST_ZOO=/bin/zoo
+# One at a time: the tests share the machine's devices.
+pure_v2 --ignored --test-threads=1 || failed=1
+exit $failed
