@@ -1,6 +1,9 @@
 // The addon's typed face: what the rest of the program calls.
 
 import { loadNative } from './load';
+import { type Look, parseLook } from './look';
+
+export type { Look, Unit } from './look';
 
 /** A row of the measures table. */
 export interface MeasureRow {
@@ -16,4 +19,80 @@ export interface MeasureRow {
 /** The measures there are, in the order every file and screen gives them. */
 export function measures(): MeasureRow[] {
   return JSON.parse(loadNative().measures()) as MeasureRow[];
+}
+
+/** An agent to look at. The order of agents is the order in which they claim processes. */
+export interface AgentRequest {
+  id: string;
+  name: string;
+  owner?: string;
+  teams: string[];
+  from: 'link' | 'run';
+  pids: number[];
+  /** Seconds since 1970. */
+  started?: number;
+  cgroup?: string;
+  unit?: string;
+  traffic?: { proxy: string; since?: number; in: number; out: number }[];
+}
+
+/** What to look at. */
+export interface LookRequest {
+  machine: { id: string; name?: string };
+  agents: AgentRequest[];
+  /** Whether to look for the programs of known harnesses too. */
+  found: boolean;
+}
+
+/** Why values are absent. */
+export interface Absence {
+  /** The unit's ID; null where it is of no one unit. */
+  unit: string | null;
+  measures: string[];
+  why: 'denied' | 'gone' | 'unsupported' | 'not-enabled' | 'hidden' | 'timeout' | 'not-yet' | 'invalid';
+  detail: string;
+  count: number;
+}
+
+/** What reading one source cost, and what it could not say. */
+export interface SourceReport {
+  source: string;
+  micros: number;
+  reads: number;
+  absent: Absence[];
+}
+
+/** How an agent's processes were told. */
+export interface AgentReport {
+  id: string;
+  from: 'link' | 'run' | 'found';
+  by: 'control-group' | 'tree';
+  /** Its members whose parent is gone. */
+  orphans: number[];
+  /** Whether its memory is in part of an earlier look. */
+  estimated: boolean;
+}
+
+/** How a look went. */
+export interface LookReport {
+  /** Since this sampler's look before; null at the first. */
+  elapsedMs: number | null;
+  sources: SourceReport[];
+  agents: AgentReport[];
+}
+
+/** Looks at this machine, again and again; what it learns at one look makes the next exact and cheap. */
+export class Sampler {
+  readonly #sampler;
+
+  /** @throws {NativeError} there is no addon that fits */
+  constructor() {
+    this.#sampler = new (loadNative().Sampler)('{}');
+  }
+
+  /** Takes a look. */
+  look(request: LookRequest): { look: Look; report: LookReport } {
+    const look = this.#sampler.look(JSON.stringify(request));
+    return { look: parseLook(look.json()), report: JSON.parse(look.report()) as LookReport };
+  }
 }

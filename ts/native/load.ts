@@ -3,10 +3,13 @@
 
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
+import { Failure } from '../errors';
 import { version } from '../version';
 
-/** What the addon exports; generated from the Rust sources. */
-export type Binding = typeof import('./binding');
+/** What the addon exports. */
+export type Binding = typeof import('./binding') & {
+  Sampler: new (options: string) => { look(request: string): { json(): string; report(): string } };
+};
 
 /** A place the addon may be in, and what came of it. */
 interface Attempt {
@@ -15,7 +18,7 @@ interface Attempt {
 }
 
 /** No addon was found that fits. The message lists what was tried and how to mend it. */
-export class NativeError extends Error {
+export class NativeError extends Failure {
   override readonly name = 'NativeError';
 }
 

@@ -1,0 +1,51 @@
+// The providers, merged: the order is the order of claim.
+
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Agents } from '../../ts/agents';
+import { Place } from '../cli/command';
+
+let place: Place;
+beforeEach(() => {
+  place = new Place();
+});
+afterEach(() => place.remove());
+
+function addRun(file: string, text: string): void {
+  const runs = join(place.home, '.lnk', 'measure', 'runs');
+  mkdirSync(runs, { recursive: true });
+  writeFileSync(join(runs, file), text);
+}
+const gather = () => new Agents({ LNK_HOME: join(place.home, '.lnk'), LNK_COMMAND: join(place.bin, 'lnk') }).gather();
+
+test("Link's come first, then runs; an ID of Link's is never a run's", async () => {
+  place.addLink({ machine: { id: 'm' }, agents: [{ id: 'b', name: 'b', processes: [2] }, { id: 'a', name: 'a', processes: [1] }] });
+  addRun('1.json', '{"id": "r", "name": "run", "processes": [3]}');
+  addRun('2.json', '{"id": "a", "name": "claims", "processes": [1]}');
+  const { request } = await gather();
+  expect(request.agents.map(({ id, from, pids }) => [id, from, pids])).toEqual([
+    ['b', 'link', [2]],
+    ['a', 'link', [1]],
+    ['r', 'run', [3]],
+  ]);
+});
+
+test('a run that is no run is skipped and said, without a word of it', async () => {
+  place.addLink({ machine: { id: 'm' }, agents: [] });
+  addRun('1.json', 'a secret');
+  addRun('2.json', '{"name": "two words"}');
+  addRun('3.json', '{"name": "good"}');
+  addRun('4.txt', '{"name": "other"}');
+  const { request, problems } = await gather();
+  expect(request.agents.map(({ id }) => id)).toEqual(['m:good']);
+  expect(problems).toHaveLength(2);
+  expect(problems[0]).toMatch(/1\.json was skipped: it is not JSON\.$/);
+});
+
+test('a machine without an ID of Link has one of its own, for its agents too', async () => {
+  place.addLink({ agents: [{ name: 'main' }] });
+  const [first, second] = [await gather(), await gather()];
+  expect(first.request.machine.id).toMatch(/^mch_[0-9a-f]{16}$/);
+  expect(first.request.agents[0]?.id).toBe(`${first.request.machine.id}:main`);
+  expect(second.request.machine.id).toBe(first.request.machine.id);
+});

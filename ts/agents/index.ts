@@ -1,0 +1,71 @@
+// Where agents come from: Link, then runs, then what the sampler finds by its program. The order is the order of claim: an
+// earlier one's process is never a later one's.
+
+import { hostname } from 'node:os';
+import { isName } from '../names';
+import type { AgentRequest, LookRequest } from '../native';
+import type { Agent } from './agent';
+import { machineId, measureFolder } from './folder';
+import { Link, type LinkList, type Traffic } from './link';
+import { readRuns } from './runs';
+
+/** What to look at, and what is to be told about it. */
+export interface Gathered {
+  request: LookRequest;
+  /** Agents whose proxy counts their tokens. */
+  metered: ReadonlySet<string>;
+  problems: string[];
+}
+
+/** The three providers, merged. */
+export class Agents {
+  readonly link: Link;
+  readonly #folder: string;
+  #own: { id: string; note?: string } | undefined;
+
+  constructor(env: NodeJS.ProcessEnv = process.env, link = new Link(env)) {
+    this.link = link;
+    this.#folder = measureFolder(env);
+  }
+
+  /** The agents here now, without what their proxies carried. */
+  async gather(): Promise<Gathered> {
+    const list = await this.link.list(() => this.#ownId());
+    const id = list.machine.id ?? this.#ownId();
+    const runs = readRuns(this.#folder, id);
+    const problems = [...list.problems, ...runs.problems, ...(list.machine.id === undefined && this.#own?.note ? [this.#own.note] : [])];
+    return { request: { machine: machineOf(list, id), agents: merge(list.agents, runs.agents), found: true }, metered: new Set(), problems };
+  }
+
+  /** The same with what each agent's proxies carried, which is asked only where an agent of Link's runs. */
+  async withTraffic(gathered: Gathered): Promise<Gathered> {
+    const { request } = gathered;
+    if (!request.agents.some(({ from, pids, cgroup, unit }) => from === 'link' && (pids.length > 0 || cgroup || unit))) return gathered;
+    const { traffic, problems } = await this.link.traffic();
+    const agents = request.agents.map((agent) => ({ ...agent, traffic: proxiesOf(agent, traffic) }));
+    const metered = new Set(traffic.filter(({ model }) => model).map(({ agent }) => agent));
+    return { request: { ...request, agents }, metered, problems: [...gathered.problems, ...problems] };
+  }
+
+  #ownId(): string {
+    this.#own ??= machineId(this.#folder);
+    return this.#own.id;
+  }
+}
+
+function machineOf(list: LinkList, id: string): LookRequest['machine'] {
+  const name = list.machine.name ?? hostname();
+  return isName(name) ? { id, name } : { id };
+}
+
+function merge(link: Agent[], runs: Agent[]): AgentRequest[] {
+  const agents = new Map<string, AgentRequest>();
+  for (const agent of link) agents.set(agent.id, { ...agent, from: 'link' });
+  for (const agent of runs) if (!agents.has(agent.id)) agents.set(agent.id, { ...agent, from: 'run' });
+  return [...agents.values()];
+}
+
+const proxiesOf = (agent: AgentRequest, traffic: Traffic[]): NonNullable<AgentRequest['traffic']> =>
+  traffic
+    .filter((entry) => agent.from === 'link' && entry.agent === agent.id)
+    .map(({ proxy, since, in: bytesIn, out }) => ({ proxy, ...(since !== undefined && { since }), in: bytesIn, out }));

@@ -1,0 +1,33 @@
+// What `lnk measure run` is running now, from the measure folder.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { codeOf, messageOf } from '../errors';
+import { parseObject } from '../json';
+import { type Agent, parseAgent } from './agent';
+
+/** The runs there are (one file each, an agent as in contract 1), and what was skipped. */
+export function readRuns(folder: string, machineId: string): { agents: Agent[]; problems: string[] } {
+  const agents: Agent[] = [];
+  const problems: string[] = [];
+  for (const name of runFiles(folder)) {
+    const path = join(folder, 'runs', name);
+    try {
+      const agent = parseAgent(parseObject(readFileSync(path, 'utf8')), machineId);
+      if ('problem' in agent) problems.push(`${path} was skipped: it ${agent.problem}.`);
+      else agents.push(agent);
+    } catch (error) {
+      // A run that ended meanwhile took its file with it.
+      if (codeOf(error) !== 'ENOENT') problems.push(`${path} was skipped: it ${messageOf(error)}.`);
+    }
+  }
+  return { agents, problems };
+}
+
+function runFiles(folder: string): string[] {
+  try {
+    return readdirSync(join(folder, 'runs')).filter((name) => name.endsWith('.json')).sort();
+  } catch {
+    return [];
+  }
+}
