@@ -1,0 +1,173 @@
+//! Passing over the events of a stream that can't name a count, at the speed of a search.
+//!
+//! Every count that is read has a key that ends in `_tokens"`, unless a letter of it is written as an escape. So one
+//! search over a chunk finds the events worth reading (in `"usage":null` chunks it finds nothing), and only those are
+//! framed and read by the machine, from their first byte. An event that a chunk leaves open is held while it is short,
+//! so that it can still be read from its first byte once a hit turns up in it; a longer one is followed as it passes.
+
+use memchr::memrchr2;
+
+use crate::place::Reader;
+use crate::sse::{Events, Fed};
+
+/// What of an open event is held: most events are shorter than this.
+const HELD: usize = 512;
+
+/// The last of a hit's bytes may be this far after its first.
+const OVERLAP: usize = 7;
+
+/// A stream of events, skimmed.
+#[derive(Debug, Clone)]
+pub(crate) struct Skim {
+    events: Events,
+    /// The machine is inside an event. Otherwise the open event's bytes so far are the held ones.
+    following: bool,
+    held: [u8; HELD],
+    length: usize,
+    /// The byte before the next chunk.
+    last: u8,
+}
+
+impl Skim {
+    pub(crate) fn new(events: Events) -> Skim {
+        Skim { events, following: false, held: [0; HELD], length: 0, last: 0 }
+    }
+
+    /// Begins in the middle of a line that is no field, because blanks stand before it.
+    pub(crate) fn begin_in_line(&mut self) {
+        self.events.begin_in_line();
+        self.following = true;
+    }
+
+    /// Reads on.
+    pub(crate) fn feed(&mut self, chunk: &[u8], reader: &mut Reader) {
+        let mut at = self.skipped_line_feed(chunk, 0);
+        let mut straddles = self.has_straddling_hit(chunk);
+        while let Some(rest) = chunk.get(at..).filter(|rest| !rest.is_empty()) {
+            if self.following {
+                at += match self.events.feed(rest, reader) {
+                    Fed::Open => break,
+                    Fed::EventEnd(length) => length,
+                };
+                self.following = false;
+                at += self.skipped_line_feed(chunk, at);
+                continue;
+            }
+            let hit = if straddles { Some(0) } else { find_hit(rest).map(|hit| at + hit) };
+            straddles = false;
+            match (hit, last_boundary(chunk, at, hit.unwrap_or(chunk.len()), self.last)) {
+                (Some(_), boundary) => {
+                    at = boundary.unwrap_or(at);
+                    self.follow(boundary.is_some(), reader);
+                }
+                (None, Some(boundary)) => {
+                    self.length = 0;
+                    at = boundary;
+                    if self.hold(chunk.get(at..).unwrap_or_default()) {
+                        break;
+                    }
+                    self.follow(true, reader);
+                }
+                (None, None) => {
+                    if self.hold(rest) {
+                        break;
+                    }
+                    self.follow(false, reader);
+                }
+            }
+        }
+        self.last = chunk.last().copied().unwrap_or(self.last);
+    }
+
+    /// Puts the machine at the open event's first byte, or at the first that isn't held.
+    fn follow(&mut self, at_boundary: bool, reader: &mut Reader) {
+        self.events.begin_event(reader);
+        if !at_boundary {
+            let held = self.held.get(..self.length).unwrap_or_default();
+            self.events.feed(held, reader);
+        }
+        self.length = 0;
+        self.following = true;
+    }
+
+    /// Holds more of the open event; false if that doesn't fit.
+    fn hold(&mut self, bytes: &[u8]) -> bool {
+        let Some(place) = self.held.get_mut(self.length..self.length + bytes.len()) else { return false };
+        place.copy_from_slice(bytes);
+        self.length += bytes.len();
+        true
+    }
+}
+
+impl Skim {
+    /// 1 if the byte at `at`, where an event begins, is the LF of a CR that ended the one before; else 0.
+    fn skipped_line_feed(&self, chunk: &[u8], at: usize) -> usize {
+        let before = at.checked_sub(1).map_or(Some(&self.last), |before| chunk.get(before));
+        let begins = !self.following && self.length == 0;
+        usize::from(begins && before == Some(&b'\r') && chunk.get(at) == Some(&b'\n'))
+    }
+
+    /// Whether a hit begins in the held bytes and ends in the chunk.
+    fn has_straddling_hit(&self, chunk: &[u8]) -> bool {
+        if self.following || self.length == 0 {
+            return false;
+        }
+        let held = self.held.get(self.length.saturating_sub(OVERLAP)..self.length).unwrap_or_default();
+        let begun = chunk.get(..OVERLAP).unwrap_or(chunk);
+        let mut seam = [0; 2 * OVERLAP];
+        for (place, byte) in seam.iter_mut().zip(held.iter().chain(begun)) {
+            *place = *byte;
+        }
+        find_hit(&seam).is_some()
+    }
+}
+
+/// The index after the last empty line that ends in `chunk[from..to]`; `last` is the byte before the chunk.
+///
+/// Two line ends next to each other make an empty line wherever they stand, unless they are one CR LF.
+fn last_boundary(chunk: &[u8], from: usize, to: usize, last: u8) -> Option<usize> {
+    let mut to = to;
+    loop {
+        let at = from + memrchr2(b'\n', b'\r', chunk.get(from..to)?)?;
+        let before = at.checked_sub(1).map_or(last, |before| chunk.get(before).copied().unwrap_or(0));
+        let is_cr = chunk.get(at) == Some(&b'\r');
+        if before == b'\n' || (before == b'\r' && is_cr) {
+            let takes_line_feed = is_cr && chunk.get(at + 1) == Some(&b'\n');
+            return Some(at + 1 + usize::from(takes_line_feed));
+        }
+        to = at;
+    }
+}
+
+/// Where the first hit in `bytes` begins: `_tokens"`, or an escape of an ASCII letter or underscore (`\u005f`, `\u006…`,
+/// `\u007…`). One that isn't complete in `bytes` is none.
+fn find_hit(bytes: &[u8]) -> Option<usize> {
+    /// Looked at together: the compiler makes vector code of it.
+    const BLOCK: usize = 128;
+    /// The two bytes that are looked at first are this far apart: `_` and `k`, a backslash and `0`.
+    const APART: usize = 3;
+    let mut at = 0;
+    while let (Some(firsts), Some(seconds)) = (bytes.get(at..at + BLOCK), bytes.get(at + APART..at + APART + BLOCK)) {
+        let mut any = 0;
+        for (&first, &second) in firsts.iter().zip(seconds) {
+            let is = |byte: u8, wanted: u8| u8::from(byte == wanted);
+            any |= (is(first, b'_') & is(second, b'k')) | (is(first, b'\\') & is(second, b'0'));
+        }
+        if any != 0
+            && let Some(hit) = hit_in(bytes, at, at + BLOCK)
+        {
+            return Some(hit);
+        }
+        at += BLOCK;
+    }
+    hit_in(bytes, at, bytes.len())
+}
+
+/// The first hit that begins in `bytes[from..to]`.
+fn hit_in(bytes: &[u8], from: usize, to: usize) -> Option<usize> {
+    (from..to).find(|&at| match bytes.get(at) {
+        Some(b'_') => bytes.get(at..).is_some_and(|rest| rest.starts_with(b"_tokens\"")),
+        Some(b'\\') => matches!(bytes.get(at..at + 5), Some([_, b'u', b'0', b'0', b'5'..=b'7'])),
+        _ => false,
+    })
+}
