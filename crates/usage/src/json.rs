@@ -4,7 +4,7 @@
 //! easy on what is inside them: NUL bytes, invalid UTF-8 and lone surrogates pass, since syntax bytes never occur inside
 //! a longer UTF-8 sequence. Past [`KINDS`] levels it counts brackets without telling one kind from the other.
 
-use crate::number::Number;
+use crate::number::{Number, length_of_complete};
 use crate::place::{Place, Reader};
 use crate::text::closing_quote;
 
@@ -174,28 +174,38 @@ impl Json {
         }
     }
 
-    /// Everything between strings, numbers and literals.
+    /// Everything between strings, numbers and literals; and numbers that nobody wants, where they are complete.
     fn syntax(&mut self, bytes: &[u8], reader: &mut Reader) -> Option<usize> {
-        for (at, &byte) in bytes.iter().enumerate() {
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
             match (self.state, byte) {
                 (_, b' ' | b'\n' | b'\r' | b'\t') => {}
                 (State::FirstKey | State::Key, b'"') => self.begin_string(true, self.here != Place::Skip),
+                (State::FirstKey | State::Next, b'}') => self.close(true, reader)?,
                 (State::Colon, b':') => self.state = State::Value,
                 (State::Next, b',') if self.is_object() => self.state = State::Key,
                 (State::Next, b',') => {
                     self.next = Reader::element(self.here);
                     self.state = State::Value;
                 }
-                (State::FirstKey | State::Next, b'}') => self.close(true, reader)?,
                 (State::FirstElement | State::Next, b']') => self.close(false, reader)?,
+                (State::FirstElement | State::Value, b'-' | b'0'..=b'9') if self.next == Place::Skip => {
+                    if let Some(length) = length_of_complete(bytes.get(at..)?) {
+                        self.value_ends();
+                        at += length;
+                        continue;
+                    }
+                    self.begin_value(byte, reader)?;
+                }
                 (State::FirstElement | State::Value, _) => self.begin_value(byte, reader)?,
                 _ => return None,
             }
+            at += 1;
             if !matches!(
                 self.state,
                 State::Value | State::FirstElement | State::Key | State::Colon | State::Next | State::FirstKey
             ) {
-                return Some(at + 1);
+                return Some(at);
             }
         }
         Some(bytes.len())

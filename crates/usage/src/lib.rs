@@ -17,6 +17,8 @@ mod dialect;
 mod json;
 mod number;
 mod place;
+#[cfg(test)]
+mod random;
 mod skim;
 mod sse;
 mod text;

@@ -146,9 +146,38 @@ impl Number {
     }
 }
 
+/// The length of the number `bytes` begin with, if it ends within them; `None` also where the grammar breaks, which the
+/// slower way then finds. Embedding answers are megabytes of numbers nobody wants the value of.
+pub(crate) fn length_of_complete(bytes: &[u8]) -> Option<usize> {
+    let digits = |from: usize| {
+        let rest = bytes.get(from..).unwrap_or_default();
+        from + rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len())
+    };
+    let whole = usize::from(bytes.first() == Some(&b'-'));
+    let mut end = digits(whole);
+    if end == whole || (bytes.get(whole) == Some(&b'0') && end > whole + 1) {
+        return None;
+    }
+    if bytes.get(end) == Some(&b'.') {
+        let fraction = end + 1;
+        end = digits(fraction);
+        if end == fraction {
+            return None;
+        }
+    }
+    if matches!(bytes.get(end), Some(b'e' | b'E')) {
+        let exponent = end + 1 + usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+        end = digits(exponent);
+        if end == exponent {
+            return None;
+        }
+    }
+    (end < bytes.len()).then_some(end)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Count, Number};
+    use super::{Count, Number, length_of_complete};
 
     fn count(text: &str) -> Option<Count> {
         let mut number = Number::begin(text.as_bytes()[0]);
@@ -184,6 +213,19 @@ mod tests {
         let long = format!("12.{}1", "0".repeat(400));
         for text in ["-3", "12.5", "1e-1", "-5e20", "12.000000000000000000000000001", "5e-99999999999", &small, &long] {
             assert_eq!(count(text), Some(Count::Not), "{text}");
+        }
+    }
+
+    #[test]
+    fn both_ways_of_following_a_number_agree() {
+        let texts =
+            ["0", "-0", "12", "-3.5", "1e5", "1.5E-7", "-", "01", "1.", "1.e5", "1e", "1e+", "--1", "-a", "1.-", ".5"];
+        for text in texts {
+            let text = format!("{text},");
+            let stepwise = Number::begin(text.as_bytes()[0]).take(&text.as_bytes()[1..]).map(|taken| taken + 1);
+            let expected = stepwise.filter(|&taken| taken + 1 == text.len() && !text.starts_with('.'));
+            assert_eq!(length_of_complete(text.as_bytes()), expected, "{text}");
+            assert_eq!(length_of_complete(text.trim_end_matches(',').as_bytes()), None, "{text} may go on");
         }
     }
 
