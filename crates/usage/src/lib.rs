@@ -146,7 +146,7 @@ impl UsageScanner {
         match &mut self.body {
             Body::NotAnswer | Body::Unread => {}
             Body::Start(start) => {
-                if let Some((body, from)) = start.decide(chunk, self.max_event_bytes) {
+                if let Some((body, from)) = start.decide(chunk, self.max_event_bytes, reader) {
                     self.body = body;
                     self.push(chunk.get(from..).unwrap_or_default());
                 }
@@ -184,7 +184,7 @@ impl Start {
     /// Looks for the byte that tells how to read on, and says from where; `None` if it isn't in `chunk`. What the
     /// content type says counts only where that byte could begin either: gateways send errors and whole answers under
     /// an event stream's type, and streams under JSON's.
-    fn decide(&mut self, chunk: &[u8], max_event_bytes: u64) -> Option<(Body, usize)> {
+    fn decide(&mut self, chunk: &[u8], max_event_bytes: u64, reader: &Reader) -> Option<(Body, usize)> {
         for (at, &byte) in chunk.iter().enumerate() {
             if BYTE_ORDER_MARK.get(self.mark) == Some(&byte) {
                 self.mark += 1;
@@ -193,7 +193,7 @@ impl Start {
             match byte {
                 b'\n' | b'\r' => self.in_line = false,
                 b' ' | b'\t' => self.in_line = true,
-                _ => return Some((self.body(byte, max_event_bytes), at)),
+                _ => return Some((self.body(byte, max_event_bytes, reader), at)),
             }
             // A mark counts only as the very first.
             self.mark = BYTE_ORDER_MARK.len();
@@ -201,14 +201,14 @@ impl Start {
         None
     }
 
-    fn body(self, first: u8, max_event_bytes: u64) -> Body {
+    fn body(self, first: u8, max_event_bytes: u64, reader: &Reader) -> Body {
         let cut_mark = !self.mark.is_multiple_of(BYTE_ORDER_MARK.len());
         match (first, self.media) {
             (_, Media::Binary) => Body::Unread,
             (b'{' | b'[', Media::Lines) if !cut_mark => Body::Lines(Json::new(true), 0),
             (b'{' | b'[', _) if !cut_mark => Body::Json(Json::new(true)),
             (b':' | b'd' | b'e' | b'i' | b'r', _) | (_, Media::Events) => {
-                let mut skim = Skim::new(Events::new(max_event_bytes));
+                let mut skim = Skim::new(Events::new(max_event_bytes), reader.counts_end_in_tokens());
                 if self.in_line || cut_mark {
                     skim.begin_in_line();
                 }

@@ -126,6 +126,11 @@ impl Reader {
         self.tally.counts().or_else(|| self.fallback.counts())
     }
 
+    /// Whether every count that is read has a key that ends in `_tokens`.
+    pub(crate) fn counts_end_in_tokens(&self) -> bool {
+        !matches!(self.dialect, Dialect::Gemini | Dialect::Ollama)
+    }
+
     /// Whether the answer was only Ollama's word that a model is loaded or unloaded.
     pub(crate) fn is_load(&self) -> bool {
         self.is_load && !self.tally.is_seen()

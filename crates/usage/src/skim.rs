@@ -20,17 +20,20 @@ const OVERLAP: usize = 7;
 #[derive(Debug, Clone)]
 pub(crate) struct Skim {
     events: Events,
+    /// Whether a search tells which events are worth reading; otherwise all are read.
+    searches: bool,
     /// The machine is inside an event. Otherwise the open event's bytes so far are the held ones.
     following: bool,
     held: [u8; HELD],
     length: usize,
-    /// The byte before the next chunk.
+    /// The byte before the next chunk. A stream begins as after a line's end: an empty line there ends an event, so that
+    /// none is ever held.
     last: u8,
 }
 
 impl Skim {
-    pub(crate) fn new(events: Events) -> Skim {
-        Skim { events, following: false, held: [0; HELD], length: 0, last: 0 }
+    pub(crate) fn new(events: Events, searches: bool) -> Skim {
+        Skim { events, searches, following: !searches, held: [0; HELD], length: 0, last: b'\n' }
     }
 
     /// Begins in the middle of a line that is no field, because blanks stand before it.
@@ -49,7 +52,7 @@ impl Skim {
                     Fed::Open => break,
                     Fed::EventEnd(length) => length,
                 };
-                self.following = false;
+                self.following = !self.searches;
                 at += self.skipped_line_feed(chunk, at);
                 continue;
             }
@@ -207,4 +210,103 @@ fn hit_in(bytes: &[u8], from: usize, to: usize) -> Option<usize> {
         Some(b'\\') => matches!(bytes.get(at..at + 5), Some([_, b'u', b'0', b'0', b'5'..=b'7'])),
         _ => false,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Skim, find_hit, find_hit_in};
+    use crate::dialect::Dialect;
+    use crate::place::Reader;
+    use crate::random::below;
+    use crate::sse::Events;
+
+    /// Pieces whose every order and cut must be read alike with and without the search.
+    const PIECES: [&str; 26] = [
+        "data: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":7,\"output_tokens\":1}}}",
+        "data: {\"usage\":{\"input_tokens\":12,\"output_tokens\":3}}",
+        "data: {\"usage\":{\"input\\u005ftokens\":5,\"output_t\\u006fken\\u0073\":4}}",
+        "data:{\"choices\":[{\"usage\":{\"prompt_tokens\":40}}],\"usage\":null}",
+        "data: {\"delta\":\"",
+        "a text of some length that says nothing of what is counted, and goes on for a while, and then a while more; ",
+        "\\\"usage\\\":{\\\"input_tokens\\\":9}",
+        "\"}",
+        "_tokens\"",
+        "_to",
+        "kens\":3",
+        "\\u00",
+        "6",
+        "\\",
+        "event: x",
+        ": comment _tokens\"",
+        "data: [DONE]",
+        "data",
+        "\n",
+        "\r",
+        "\r\n",
+        "\n\n",
+        "\r\r",
+        "\r\n\r\n",
+        "\n\r",
+        "{\"usage\":{\"output_tokens\":99}}",
+    ];
+
+    fn counts(body: &[u8], searches: bool, seed: &mut u64, longest: usize) -> Option<[u64; 4]> {
+        let mut reader = Reader::new(Dialect::Exclusive);
+        let mut skim = Skim::new(Events::new(700), searches);
+        let mut rest = body;
+        while !rest.is_empty() {
+            let (chunk, after) = rest.split_at((1 + below(seed, longest)).min(rest.len()));
+            skim.feed(chunk, &mut reader);
+            rest = after;
+        }
+        reader.end_cut_document();
+        reader.counts()
+    }
+
+    #[test]
+    fn skimming_counts_what_reading_everything_counts() {
+        let mut counted = 0;
+        for round in 1..8_000_u64 {
+            let mut seed = round * 0x9E37_79B9;
+            let mut body = Vec::new();
+            for _ in 0..below(&mut seed, 40) {
+                let piece = PIECES[below(&mut seed, PIECES.len())].as_bytes();
+                body.extend_from_slice(piece);
+                // Otherwise few events would be whole.
+                if below(&mut seed, 3) == 0 {
+                    body.extend_from_slice(PIECES[21 + below(&mut seed, 3)].as_bytes());
+                }
+            }
+            if below(&mut seed, 3) == 0 && !body.is_empty() {
+                let at = below(&mut seed, body.len());
+                body[at] = b"\n\r\"\\ _k0:x"[below(&mut seed, 10)];
+            }
+            let expected = counts(&body, false, &mut seed, 1);
+            counted += usize::from(expected.is_some());
+            for longest in [1, 3, 40, 1000, 5000] {
+                for searches in [true, false] {
+                    let found = counts(&body, searches, &mut seed, longest);
+                    assert_eq!(found, expected, "round {round}: {:?}", String::from_utf8_lossy(&body));
+                }
+            }
+        }
+        assert!(counted > 1500, "only {counted} of the streams had usage");
+    }
+
+    #[test]
+    fn a_hit_is_found_wherever_it_stands() {
+        for length in (0..300).step_by(7).chain(120..170) {
+            for hit in ["_tokens\"", "\\u005f", "\\u0061", "\\u007A"] {
+                for at in (0..=length).filter(|at| at + hit.len() <= length) {
+                    let mut bytes = vec![b'_'; length];
+                    bytes[at..at + hit.len()].copy_from_slice(hit.as_bytes());
+                    assert_eq!(find_hit(&bytes), Some(at), "{hit} at {at} of {length}");
+                    assert_eq!(find_hit_in(&bytes), Some(at), "{hit} at {at} of {length}");
+                    let needed = if hit.starts_with('_') { hit.len() } else { hit.len() - 1 };
+                    assert_eq!(find_hit(&bytes[..at + needed - 1]), None, "{hit} at {at}, cut");
+                }
+            }
+            assert_eq!(find_hit(&b"_tok\\u00_tokens\\\"\\u0041 ".repeat(length)), None);
+        }
+    }
 }
