@@ -273,7 +273,7 @@ impl Reported {
     fn has_counts(&self, dialect: Dialect) -> bool {
         match dialect {
             Dialect::Inclusive => self.input.is_some() || self.output.is_some(),
-            _ => self.iterations.unwrap_or_default() != [0; 4] || self.all().iter().any(Option::is_some),
+            _ => self.all().iter().any(Option::is_some),
         }
     }
 

@@ -285,7 +285,7 @@ fn odd_values() -> Vec<Case> {
 
 fn not_json() -> Vec<Case> {
     const GOOD: &str = r#"{"usage":{"prompt_tokens":5,"completion_tokens":1}}"#;
-    let bad = |name, body: &str| stream(name, CHAT, &[GOOD, body], counts(5, 0, 0, 1));
+    let bad = |name, body: &str| stream(name, CHAT, &[GOOD, body, "{}"], counts(5, 0, 0, 1));
     vec![
         bad("NaN", r#"{"logprob":NaN,"usage":{"prompt_tokens":9}}"#),
         bad("Infinity", r#"{"usage":{"prompt_tokens":9},"a":-Infinity}"#),

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test takes what it needs")]
 
 pub mod look_alikes;
+pub mod reference;
 pub mod reported;
 
 use lnk_usage::{Answer, MAX_EVENT_BYTES, Usage, UsageScanner};
@@ -118,7 +119,7 @@ impl Random {
         self.below(times) == 0
     }
 
-    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        &from[self.below(from.len())]
+    pub fn pick<T: Clone>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())].clone()
     }
 }
