@@ -1,4 +1,5 @@
 //! What looks like usage and isn't, and what is in disguise. One name a situation.
+#![allow(clippy::too_many_lines, reason = "lists")]
 
 use super::{CHAT, Case, EMBEDDINGS, MESSAGES, OLLAMA, RESPONSES, UNMETERED, counts, lines, raw_stream, stream, whole};
 

@@ -4,7 +4,7 @@
 use lnk_usage::Usage;
 use serde_json::{Deserializer, Value};
 
-use super::{GEMINI, MESSAGES, OLLAMA, SSE, UNMETERED};
+use super::{GEMINI, MESSAGES, OLLAMA, SSE};
 
 /// What the answer took, by the plain way.
 pub fn read(path: &str, content_type: &str, body: &str) -> Usage {
@@ -19,7 +19,7 @@ pub fn read(path: &str, content_type: &str, body: &str) -> Usage {
         Some([input, cached, cache_written, output]) if [input, output].iter().all(|&count| count <= 1_000_000_000) => {
             Usage { metered: true, input, output, cached, cache_written }
         }
-        _ => UNMETERED.unwrap(),
+        _ => Usage::default(),
     }
 }
 
@@ -46,6 +46,7 @@ fn values(body: &str) -> Vec<Value> {
     values.flat_map(|value| if let Value::Array(elements) = value { elements } else { vec![value] }).collect()
 }
 
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is whole and not negative")]
 fn count(object: &Value, key: &str) -> Option<u64> {
     let number = object.get(key)?.as_f64()?;
     (number >= 0.0 && number.fract() == 0.0).then_some(number as u64)

@@ -1,5 +1,6 @@
 //! Faults others reported of their counting, each as the smallest answer that provokes it. The comment names the
 //! report; the counts are the right ones.
+#![allow(clippy::too_many_lines, reason = "lists")]
 
 use super::{CHAT, Case, GEMINI, MESSAGES, OLLAMA, RESPONSES, UNMETERED, counts, lines, raw_stream, stream, whole};
 
