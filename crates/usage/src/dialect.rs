@@ -15,7 +15,7 @@ pub(crate) enum Dialect {
 
 /// The ends of the paths a POST to which is answered by a model. Matched as ends since vendors and gateways put
 /// prefixes of their own before them.
-const ANSWERS: [(&str, Dialect); 22] = [
+const ANSWERS: [(&str, Dialect); 21] = [
     ("/messages", Dialect::Exclusive),
     // Anthropic's older API; it gives no usage.
     ("/complete", Dialect::Exclusive),
@@ -40,7 +40,6 @@ const ANSWERS: [(&str, Dialect); 22] = [
     ("/invoke-with-response-stream", Dialect::ByKeys),
     ("/converse", Dialect::ByKeys),
     ("/converse-stream", Dialect::ByKeys),
-    ("/images/variations", Dialect::Inclusive),
 ];
 
 /// Whether a request is for a model's answer: a POST on a path that one answers. Counting tokens, batches, polls and

@@ -7,7 +7,7 @@ use crate::number::Count;
 /// One of the places where a usage object may stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Slot {
-    /// `usage` at the top, or Gemini's `usageMetadata` there, or Ollama's counters.
+    /// `usage` at the top, or Gemini's `usageMetadata` there.
     Top,
     /// `message.usage`: counts only in a `message_start`.
     Message,

@@ -100,9 +100,7 @@ impl Skim {
         self.length += bytes.len();
         true
     }
-}
 
-impl Skim {
     /// 1 if the byte at `at`, where an event begins, is the LF of a CR that ended the one before; else 0.
     fn skipped_line_feed(&self, chunk: &[u8], at: usize) -> usize {
         let before = at.checked_sub(1).map_or(Some(&self.last), |before| chunk.get(before));
