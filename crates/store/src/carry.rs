@@ -164,7 +164,7 @@ impl LineReader {
         wanted: &impl Fn(&[u8]) -> bool,
     ) -> bool {
         while let Some(rest) = bytes.get(*at..) {
-            let Some(len) = memchr(rest) else { return false };
+            let Some(len) = memchr::memchr(b'\n', rest) else { return false };
             let line = rest.get(..len).unwrap_or_default();
             *at += len + 1;
             self.line += 1;
@@ -227,8 +227,4 @@ impl LineReader {
     pub(crate) fn carried(&self) -> &[Carried] {
         &self.carried
     }
-}
-
-fn memchr(bytes: &[u8]) -> Option<usize> {
-    bytes.iter().position(|byte| *byte == b'\n')
 }

@@ -12,6 +12,9 @@ type Result<T> = std::result::Result<T, Bad>;
 /// Deepest nesting that is stepped over.
 const DEEPEST: u32 = 64;
 
+/// Digits that no number overflows with.
+const LONGEST_SHORT: usize = 18;
+
 /// A place in the bytes.
 #[derive(Debug)]
 pub(crate) struct Cursor<'a> {
@@ -88,13 +91,25 @@ impl<'a> Cursor<'a> {
         loop {
             match self.bytes.get(self.at).ok_or(Bad)? {
                 b'"' => break,
-                b'\\' => self.at += 2,
+                b'\\' => self.escape()?,
                 0..0x20 => return Err(Bad),
                 _ => self.at += 1,
             }
         }
         self.at += 1;
         self.bytes.get(start..self.at - 1).ok_or(Bad)
+    }
+
+    fn escape(&mut self) -> Result<()> {
+        let hex = match self.bytes.get(self.at + 1).ok_or(Bad)? {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 0,
+            b'u' => 4,
+            _ => return Err(Bad),
+        };
+        self.at += 2;
+        let digits = self.bytes.get(self.at..self.at + hex).ok_or(Bad)?;
+        self.at += hex;
+        if digits.iter().all(u8::is_ascii_hexdigit) { Ok(()) } else { Err(Bad) }
     }
 
     /// A string as text.
@@ -108,6 +123,29 @@ impl<'a> Cursor<'a> {
             return self.word(b"null").map(|()| None);
         }
         let start = self.at;
+        // Most are short and whole.
+        let (mut whole, mut after) = (0_u64, start);
+        while let Some(byte @ b'0'..=b'9') = self.bytes.get(after)
+            && after - start < LONGEST_SHORT
+        {
+            whole = whole * 10 + u64::from(byte - b'0');
+            after += 1;
+        }
+        let zero_first = self.bytes.get(start) == Some(&b'0') && after - start > 1;
+        let goes_on = matches!(self.bytes.get(after), Some(b'0'..=b'9' | b'.' | b'e' | b'E'));
+        if after == start || zero_first || goes_on {
+            return self.any_decimal(decimals);
+        }
+        self.at = after;
+        Ok(Some(whole.saturating_mul(10_u64.pow(decimals))))
+    }
+
+    fn any_decimal(&mut self, decimals: u32) -> Result<Option<u64>> {
+        let start = self.at;
+        let digits = self.bytes.get(start + usize::from(self.bytes.get(start) == Some(&b'-'))..).unwrap_or_default();
+        if matches!(digits, [b'0', b'0'..=b'9', ..]) {
+            return Err(Bad);
+        }
         let mut whole = self.digits(0, u32::MAX).ok_or(Bad).or_else(|bad| self.negative().ok_or(bad))?.0;
         let mut left = decimals;
         if self.bytes.get(self.at) == Some(&b'.') {
@@ -116,9 +154,7 @@ impl<'a> Cursor<'a> {
             whole = with_fraction;
             left = decimals - read.min(decimals);
         }
-        for _ in 0..left {
-            whole = whole.saturating_mul(10);
-        }
+        whole = whole.saturating_mul(10_u64.pow(left));
         let simple = self.bytes.get(start) != Some(&b'-') && !matches!(self.bytes.get(self.at), Some(b'e' | b'E'));
         if simple { Ok(Some(whole)) } else { self.any_number(start, decimals) }
     }
@@ -212,7 +248,7 @@ mod tests {
         assert_eq!(decimal("1e308", 0), Ok(Some(u64::MAX)));
         assert_eq!(decimal("-3", 0), Ok(None));
         assert_eq!(decimal("null", 0), Ok(None));
-        for bad in ["", "-", ".5", "1.", "1.x", "nul", "1e", "NaN", "Infinity", "--1", "0x1"] {
+        for bad in ["", "-", ".5", "1.", "1.x", "nul", "1e", "NaN", "Infinity", "--1", "0x1", "01", "-01"] {
             assert_eq!(decimal(bad, 6), Err(Bad), "{bad}");
         }
     }
@@ -223,7 +259,22 @@ mod tests {
             let mut cursor = Cursor::new(good.as_bytes());
             assert_eq!(cursor.skip().and_then(|_| cursor.end()), Ok(()), "{good}");
         }
-        for bad in ["{", "[1", "[1,]", "{\"a\"}", "{\"a\":}", "{a:1}", "\"x", "\"x\\\"", "tru", "[1 2]", "\"\n\"", ""] {
+        for bad in [
+            "{",
+            "[1",
+            "[1,]",
+            "{\"a\"}",
+            "{\"a\":}",
+            "{a:1}",
+            "\"x",
+            "\"x\\\"",
+            "tru",
+            "[1 2]",
+            "\"\n\"",
+            r#""\x""#,
+            r#""\u12g4""#,
+            "",
+        ] {
             let mut cursor = Cursor::new(bad.as_bytes());
             assert_eq!(cursor.skip().and_then(|_| cursor.end()), Err(Bad), "{bad}");
         }

@@ -13,7 +13,7 @@ const FRAME_BYTES: usize = 1 << 20;
 /// The most a frame may say it holds: a frame and one line, with room to spare.
 const FRAME_MOST: u64 = 64 << 20;
 /// The most a file may hold.
-pub(crate) const FILE_MOST: u64 = 1 << 30;
+pub(crate) const FILE_MOST: u64 = 256 << 20;
 /// The largest window a frame may ask for, as a power of two.
 const WINDOW_LOG_MOST: u32 = 27;
 

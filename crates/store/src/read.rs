@@ -89,6 +89,7 @@ pub(crate) fn parse_line(
     wanted: impl Fn(&[u8]) -> bool,
     into: &mut Parsed,
 ) -> Result<Line, Bad> {
+    std::str::from_utf8(line).map_err(|_| Bad)?;
     let (mut header, mut at_ms, mut units) = (None, None, false);
     let Parsed { entries, turns, .. } = into;
     entries.clear();
@@ -198,7 +199,7 @@ fn parse_entry(
 fn parse_values(at: &mut Cursor<'_>, columns: &Columns, numbers: &mut Numbers) -> Result<(), Bad> {
     at.array(|at, place| {
         match columns.get(place) {
-            Some(Some(measure)) if bit(*measure) & TURNS == 0 && is_number(at) => {
+            Some(Some(measure)) if is_number(at) && bit(*measure) & TURNS == 0 => {
                 at.decimal(decimals(*measure))?.into_iter().for_each(|value| numbers.set(*measure, value));
             }
             _ => drop(at.skip()?),

@@ -160,20 +160,24 @@ pub(crate) fn is_object(text: &str) -> bool {
 /// How far the looks are summed up to minutes: the source of the last minute that can be read. `Ok(None)`: no minute is
 /// kept, so none is. `Err`: minutes are kept, but what of can't be told.
 pub(crate) fn summed_to(files: &dyn Files, folder: &Path) -> std::io::Result<Result<Option<Source>, ()>> {
-    let spans = list_spans(files, folder, Part::Minutes)?;
-    for (&span, _) in spans.iter().rev() {
-        let (mut reader, mut ids, mut last) = (LineReader::default(), Registry::default(), None);
-        for bytes in load(files, folder, Part::Minutes, span)?.iter().flatten() {
-            let mut at = 0;
-            while reader.next(bytes, &mut at, &mut ids, &|_| false) {
+    for (&span, _) in list_spans(files, folder, Part::Minutes)?.iter().rev() {
+        let (mut reader, mut ids, mut last, mut is_empty) = (LineReader::default(), Registry::default(), None, true);
+        for frame in load(files, folder, Part::Minutes, span)? {
+            is_empty &= frame.is_some();
+            let (bytes, mut at) = (frame.unwrap_or_default(), 0);
+            while reader.next(&bytes, &mut at, &mut ids, &|_| false) {
+                is_empty = false;
                 last = reader.look().source.or(last);
             }
         }
         if last.is_some() {
             return Ok(Ok(last));
         }
+        if !is_empty || reader.skipped.lines > 0 {
+            return Ok(Err(()));
+        }
     }
-    Ok(if spans.is_empty() { Ok(None) } else { Err(()) })
+    Ok(Ok(None))
 }
 
 /// A span's looks after a place in it, as rows, with where each ends.

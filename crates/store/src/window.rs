@@ -23,7 +23,7 @@ use crate::sums::{LOOK_BACK_MS, Tally, Window};
 /// is told in [`Day::skipped`].
 ///
 /// # Errors
-/// A folder or file is there and can't be read.
+/// A folder is there and can't be read.
 pub fn read_day(folder: &Path, at_ms: u64, of: Option<&UnitId>) -> Result<Day, StoreError> {
     read_day_with(&RealFiles, folder, at_ms, of)
 }
@@ -31,7 +31,7 @@ pub fn read_day(folder: &Path, at_ms: u64, of: Option<&UnitId>) -> Result<Day, S
 /// [`read_day`], with files that may be made to fail.
 ///
 /// # Errors
-/// A folder or file is there and can't be read.
+/// A folder is there and can't be read.
 pub fn read_day_with(files: &dyn Files, folder: &Path, at_ms: u64, of: Option<&UnitId>) -> Result<Day, StoreError> {
     let window =
         Window { from_ms: Some(at_ms.saturating_sub(DAY_MS)), to_ms: at_ms, slices: if of.is_some() { 24 } else { 1 } };
@@ -42,7 +42,7 @@ pub fn read_day_with(files: &dyn Files, folder: &Path, at_ms: u64, of: Option<&U
 /// Any time of what is kept, after `from_ms` and up to `to_ms`, in equal slices.
 ///
 /// # Errors
-/// A folder or file is there and can't be read.
+/// A folder is there and can't be read.
 pub fn read_slices(
     folder: &Path,
     from_ms: u64,
@@ -94,7 +94,7 @@ impl<'a> Reading<'a> {
         let of_minutes = minutes.range(Part::Minutes.span_of(earliest)..).filter(|_| !is_whole);
         let mut reader = LineReader::default();
         for (minutes_span, _) in of_minutes {
-            let frames = self.load(Part::Minutes, *minutes_span)?;
+            let frames = self.load(Part::Minutes, *minutes_span);
             reader.begin();
             for frame in &frames {
                 let mut at = 0;
@@ -106,7 +106,7 @@ impl<'a> Reading<'a> {
                     let look = reader.look();
                     let span = look.source.map_or(Part::Fine.span_of(look.at_ms), |(span, _)| span);
                     while let Some(fine_span) = left.next_if(|fine_span| *fine_span < span) {
-                        self.fine(fine_span)?;
+                        self.fine(fine_span);
                     }
                     if !fine.contains_key(&span) {
                         self.tally.look(&look);
@@ -117,13 +117,18 @@ impl<'a> Reading<'a> {
             self.note(Part::Minutes, *minutes_span, &reader);
         }
         for span in left {
-            self.fine(span)?;
+            self.fine(span);
         }
         Ok(Day::of(self.tally, &self.ids, with_slices, self.skipped))
     }
 
-    fn load(&self, part: Part, span: Span) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
-        load(self.files, self.folder, part, span).map_err(StoreError::at(&plain_path(self.folder, part, span), "read"))
+    /// A file's bytes; one that can't be read is told and costs itself.
+    fn load(&mut self, part: Part, span: Span) -> Vec<Option<Vec<u8>>> {
+        let path = plain_path(self.folder, part, span);
+        load(self.files, self.folder, part, span).map_err(StoreError::at(&path, "read")).unwrap_or_else(|error| {
+            self.skipped.push(error.to_string());
+            Vec::new()
+        })
     }
 
     fn next(&mut self, reader: &mut LineReader, bytes: &[u8], at: &mut usize) -> bool {
@@ -134,12 +139,12 @@ impl<'a> Reading<'a> {
     }
 
     /// Adds a fine file: as it was summed up before, as far as that goes, then its lines.
-    fn fine(&mut self, span: Span) -> Result<(), StoreError> {
+    fn fine(&mut self, span: Span) {
         let from = self.cached.join(span, &mut self.ids, &mut self.tally);
         if from == Some(u64::MAX) {
-            return Ok(());
+            return;
         }
-        let frames = self.load(Part::Fine, span)?;
+        let frames = self.load(Part::Fine, span);
         let mut reader = LineReader::default();
         let mut start = 0;
         for frame in &frames {
@@ -157,7 +162,6 @@ impl<'a> Reading<'a> {
             start += bytes.len() as u64;
         }
         self.note(Part::Fine, span, &reader);
-        Ok(())
     }
 
     /// What stands after the last whole line is the look under way in the newest file, and a fault in any other.
