@@ -1,0 +1,359 @@
+//! Copies for speed: `now.json`, `day.json`, `counted.json`. Replaced whole, and never believed when they don't parse,
+//! are from the future, or name a line that isn't there; deleting them loses nothing.
+
+use std::collections::BTreeMap;
+use std::io::Result;
+use std::path::Path;
+
+use lnk_schema::{Look, Measure, Name, Unit, UnitId, UnitKind};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::carry::Registry;
+use crate::files::{Files, RealFiles, retried};
+use crate::load::{packed_path, plain_path};
+use crate::numbers::{Numbers, TOTALS, measures_of};
+use crate::row::Names;
+use crate::span::{Part, Span};
+use crate::sums::{Point, Tally, UnitSums, Window};
+use crate::tidy::write_new;
+
+/// The most a copy may be.
+const MOST: u64 = 64 << 20;
+
+/// A line by the fine file it is in and where in it it ends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LineName(String, u64);
+
+impl LineName {
+    pub(crate) fn new(span: Span, end: u64) -> LineName {
+        LineName(Part::Fine.name(span), end)
+    }
+
+    pub(crate) fn span(&self) -> Option<Span> {
+        Part::Fine.parse(&self.0)
+    }
+
+    /// Whether the line is there, as far as can be told without reading its file.
+    fn is_there(&self, files: &dyn Files, folder: &Path) -> bool {
+        let Some(span) = self.span() else { return false };
+        let len = |path: &Path| retried(|| files.len_of(path)).ok();
+        match len(&plain_path(folder, Part::Fine, span)) {
+            Some(len) => self.1 <= len,
+            None => len(&packed_path(folder, Part::Fine, span)).is_some(),
+        }
+    }
+}
+
+/// Replaces a copy. Not waited for on the disk: an empty one after a power cut is not believed.
+pub(crate) fn replace(files: &dyn Files, folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+    let temporary = folder.join(format!(".{name}.tmp"));
+    // A name of its own would pile up after crashes; one watcher writes here at a time.
+    let _ = files.remove(&temporary);
+    write_new(files, &temporary, bytes)?;
+    retried(|| files.rename(&temporary, &folder.join(name)))
+}
+
+fn read<T: for<'a> Deserialize<'a>>(files: &dyn Files, folder: &Path, name: &str) -> Option<T> {
+    serde_json::from_slice(&retried(|| files.read(&folder.join(name), MOST)).ok()?).ok()
+}
+
+// ---- now.json
+
+/// What the watcher itself costs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// CPU time, in core-seconds since it started.
+    pub cpu: f64,
+    /// Memory in use, in bytes.
+    pub memory: u64,
+}
+
+/// The last look, as `now.json` has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Now {
+    /// The look, without turns.
+    pub look: Look,
+    /// How far apart looks are, in milliseconds.
+    pub every_ms: u64,
+    /// What the watcher costs, where it knows.
+    pub cost: Option<Cost>,
+}
+
+#[derive(Serialize)]
+struct NowOut<'a> {
+    #[serde(flatten)]
+    look: &'a Look,
+    every: f64,
+    cost: Option<Cost>,
+    line: LineName,
+}
+
+#[derive(Deserialize)]
+struct NowIn {
+    at: f64,
+    units: Vec<UnitIn>,
+    every: f64,
+    #[serde(default)]
+    cost: Option<Cost>,
+    line: LineName,
+}
+
+#[derive(Deserialize)]
+struct UnitIn {
+    #[serde(flatten)]
+    names: NamesJson,
+    measures: BTreeMap<String, ValueIn>,
+}
+
+#[derive(Deserialize)]
+struct ValueIn {
+    now: Option<f64>,
+}
+
+pub(crate) fn write_now(files: &dyn Files, folder: &Path, now: &Now, line: LineName) -> Result<()> {
+    let out = NowOut { look: &now.look, every: now.every_ms as f64 / 1000.0, cost: now.cost, line };
+    replace(files, folder, "now.json", &serde_json::to_vec(&out)?)
+}
+
+/// The watcher's last look; `None` if there is none to believe. Whether it is recent is the caller's to judge.
+pub fn read_now(folder: &Path, at_ms: u64) -> Option<Now> {
+    let now: NowIn = read(&RealFiles, folder, "now.json")?;
+    if !now.line.is_there(&RealFiles, folder) {
+        return None;
+    }
+    let look_ms = whole_ms(now.at)?;
+    let unit = |unit: UnitIn| {
+        let (id, names) = unit.names.read()?;
+        let mut read = Unit::new(id, names.kind?);
+        (read.parent, read.name, read.owner, read.teams) = (names.parent, names.name, names.owner, names.teams);
+        for (measure, value) in
+            unit.measures.iter().filter_map(|(name, value)| Some((Measure::from_name(name)?, value)))
+        {
+            read.values.set(measure, value.now);
+        }
+        Some(read)
+    };
+    let look = Look { at_ms: look_ms, units: now.units.into_iter().filter_map(unit).collect() };
+    (look_ms <= at_ms).then_some(Now { look, every_ms: whole_ms(now.every)?, cost: now.cost })
+}
+
+fn whole_ms(seconds: f64) -> Option<u64> {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` stops at both ends")]
+    (seconds >= 0.0).then_some((seconds * 1000.0).round() as u64)
+}
+
+// ---- counted.json
+
+#[derive(Serialize, Deserialize)]
+struct Counted {
+    line: LineName,
+    c: Box<RawValue>,
+}
+
+pub(crate) fn write_counted(files: &dyn Files, folder: &Path, line: LineName, counted: &str) -> Result<()> {
+    let counted = Counted { line, c: RawValue::from_string(counted.to_owned())? };
+    replace(files, folder, "counted.json", &serde_json::to_vec(&counted)?)
+}
+
+/// The `c` that held at a line.
+pub(crate) fn read_counted(files: &dyn Files, folder: &Path, line: &LineName) -> Option<String> {
+    let counted: Counted = read(files, folder, "counted.json")?;
+    (counted.line == *line && counted.c.get().starts_with('{')).then(|| counted.c.get().to_owned())
+}
+
+// ---- day.json
+
+/// The day as it was summed up, a fine file at a time: whole ones, and the newest as far as `upto`.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct DayFile {
+    pub upto: LineName,
+    pub spans: BTreeMap<String, Box<RawValue>>,
+}
+
+/// A fine file, summed up.
+#[derive(Serialize, Deserialize)]
+struct SpanSums {
+    from_ms: u64,
+    to_ms: u64,
+    looks: u64,
+    last_ms: u64,
+    units: Vec<UnitJson>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct UnitJson {
+    #[serde(flatten)]
+    names: NamesJson,
+    sums: BTreeMap<String, u64>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    own: BTreeMap<String, Vec<u64>>,
+    /// Each total's first and last point: when it began, and its value.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    ends: BTreeMap<String, [(Option<String>, u64); 2]>,
+    /// The values of the last look, if the unit was in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    now: Option<BTreeMap<String, u64>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct NamesJson {
+    id: String,
+    kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    parent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    owner: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    teams: Vec<String>,
+}
+
+impl NamesJson {
+    fn of(id: &UnitId, kind: UnitKind, names: &Names) -> NamesJson {
+        NamesJson {
+            id: id.to_string(),
+            kind: kind.as_str().to_owned(),
+            parent: names.parent.as_ref().map(UnitId::to_string),
+            name: names.name.as_ref().map(Name::to_string),
+            owner: names.owner.as_ref().map(Name::to_string),
+            teams: names.teams.iter().map(Name::to_string).collect(),
+        }
+    }
+
+    fn read(&self) -> Option<(UnitId, Names)> {
+        let name = |text: &Option<String>| text.as_deref().and_then(Name::new);
+        let names = Names {
+            kind: Some(UnitKind::from_word(&self.kind)?),
+            parent: self.parent.as_deref().and_then(UnitId::new),
+            name: name(&self.name),
+            owner: name(&self.owner),
+            teams: self.teams.iter().filter_map(|team| Name::new(team)).collect(),
+            since_ns: None,
+        };
+        Some((UnitId::new(&self.id)?, names))
+    }
+}
+
+/// A fine file's sums, as `day.json` has them. `None`: it has no looks.
+pub(crate) fn span_sums(tally: &Tally, ids: &Registry) -> Option<Box<RawValue>> {
+    let ((from_ms, to_ms), last_ms) = (tally.times?, tally.last_ms?);
+    let unit = |(id, unit): (&UnitId, &UnitSums)| {
+        let mut json = UnitJson {
+            names: NamesJson::of(id, unit.names.kind?, &unit.names),
+            sums: BTreeMap::new(),
+            own: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            now: (unit.now.1 == tally.looks).then(|| by_name(&unit.now.0)),
+        };
+        if let Some(Some(sums)) = unit.slices.first() {
+            json.sums = by_name(&sums.numbers);
+            for (measure, value) in &sums.own {
+                json.own.entry(measure.name().to_owned()).or_default().push(*value);
+            }
+        }
+        for (measure, ends) in measures_of(TOTALS).zip(&unit.ends) {
+            let point = |point: &Point| (point.since_ns.map(|since| since.to_string()), point.value);
+            if let Some((first, last)) = ends {
+                json.ends.insert(measure.name().to_owned(), [point(first), point(last)]);
+            }
+        }
+        Some(json)
+    };
+    let units = ids.ids().iter().zip(&tally.units).filter_map(unit).collect();
+    let sums = SpanSums { from_ms, to_ms, looks: tally.looks, last_ms, units };
+    serde_json::value::to_raw_value(&sums).ok()
+}
+
+fn by_name(numbers: &Numbers) -> BTreeMap<String, u64> {
+    numbers.iter().map(|(measure, value)| (measure.name().to_owned(), value)).collect()
+}
+
+fn from_names(values: &BTreeMap<String, u64>) -> Numbers {
+    let mut numbers = Numbers::default();
+    for (measure, value) in values.iter().filter_map(|(name, value)| Some((Measure::from_name(name)?, *value))) {
+        numbers.set(measure, value);
+    }
+    numbers
+}
+
+impl UnitJson {
+    fn read(&self, looks: u64) -> Option<(UnitId, UnitSums)> {
+        let (id, names) = self.names.read()?;
+        let mut tally = Tally::new(Window::ALL);
+        let mut unit = tally.unit(0)?.clone();
+        unit.names = names;
+        let mut sums = crate::sums::Sums { numbers: from_names(&self.sums), own: Vec::new() };
+        for (name, values) in &self.own {
+            let measure = Measure::from_name(name)?;
+            sums.own.extend(values.iter().map(|value| (measure, *value)));
+        }
+        unit.slices = Box::new([Some(Box::new(sums))]);
+        for (measure, ends) in measures_of(TOTALS).zip(&mut unit.ends) {
+            let point = |(since, value): &(Option<String>, u64)| Point {
+                since_ns: since.as_ref().and_then(|since| since.parse().ok()),
+                value: *value,
+            };
+            *ends = self.ends.get(measure.name()).map(|[first, last]| (point(first), point(last)));
+        }
+        if let Some(now) = &self.now {
+            unit.now = (from_names(now), looks);
+        }
+        Some((id, unit))
+    }
+}
+
+/// What `day.json` has to give a reader.
+#[derive(Default)]
+pub(crate) struct Cached {
+    spans: BTreeMap<Span, SpanSums>,
+    upto: Option<(Span, u64)>,
+}
+
+pub(crate) fn write_day(files: &dyn Files, folder: &Path, day: &DayFile) -> Result<()> {
+    replace(files, folder, "day.json", &serde_json::to_vec(day)?)
+}
+
+/// The spans that `day.json` has summed up whole, as it has them.
+pub(crate) fn read_closed(files: &dyn Files, folder: &Path) -> BTreeMap<Span, Box<RawValue>> {
+    let Some(day) = read::<DayFile>(files, folder, "day.json") else { return BTreeMap::new() };
+    let upto = day.upto.span();
+    let spans = day.spans.into_iter().filter_map(|(name, sums)| Some((Part::Fine.parse(&name)?, sums)));
+    spans.filter(|(span, _)| upto.is_some_and(|upto| *span < upto)).collect()
+}
+
+/// The day as it was summed up, if it is to be believed at `at_ms`.
+pub(crate) fn read_day_file(files: &dyn Files, folder: &Path, at_ms: u64) -> Cached {
+    let believed = || {
+        let day = read::<DayFile>(files, folder, "day.json")?;
+        let upto = (day.upto.span()?, day.upto.1);
+        let mut spans = BTreeMap::new();
+        for (name, sums) in &day.spans {
+            spans.insert(Part::Fine.parse(name)?, serde_json::from_str::<SpanSums>(sums.get()).ok()?);
+        }
+        let there = day.upto.is_there(files, folder) && spans.keys().all(|span| *span <= upto.0);
+        let past = spans.values().all(|sums| sums.from_ms <= sums.to_ms && sums.to_ms <= at_ms);
+        (there && past).then_some(Cached { spans, upto: Some(upto) })
+    };
+    believed().unwrap_or_default()
+}
+
+impl Cached {
+    /// Adds what was summed up of a fine file that lies in the window whole. Gives back how far in the file that goes,
+    /// the largest number for all of it; `None` for none.
+    pub(crate) fn join(&mut self, span: Span, ids: &mut Registry, tally: &mut Tally) -> Option<u64> {
+        let (upto, end) = self.upto?;
+        let sums = self.spans.remove(&span)?;
+        if tally.window.from_ms.is_some_and(|from| sums.from_ms <= from) || sums.to_ms > tally.window.to_ms {
+            return None;
+        }
+        let looks = tally.looks + sums.looks;
+        for (id, later) in sums.units.iter().filter_map(|unit| unit.read(looks)) {
+            let number = ids.number(id.as_str().as_bytes())?;
+            tally.join(number, &later);
+        }
+        tally.joined(looks, sums.last_ms, (sums.from_ms, sums.to_ms));
+        Some(if span == upto { end } else { u64::MAX })
+    }
+}
