@@ -7,9 +7,7 @@ import { Failure } from '../errors';
 import { version } from '../version';
 
 /** What the addon exports. */
-export type Binding = typeof import('./binding') & {
-  Sampler: new (options: string) => { look(request: string): { json(): string; report(): string } };
-};
+export type Binding = typeof import('./binding');
 
 /** A place the addon may be in, and what came of it. */
 interface Attempt {
