@@ -85,9 +85,13 @@ export interface LookReport {
 export class Sampler {
   readonly #sampler;
 
-  /** @throws {NativeError} there is no addon that fits */
-  constructor() {
-    this.#sampler = new (loadNative().Sampler)('{}');
+  /**
+   * @param pssBudgetMs CPU milliseconds a look may spend on reading memory once all of it was read a first time; four
+   * times as long is waited for it
+   * @throws {NativeError} there is no addon that fits
+   */
+  constructor(pssBudgetMs?: number) {
+    this.#sampler = new (loadNative().Sampler)(JSON.stringify({ pssBudgetMs }));
   }
 
   /** Takes a look. */
