@@ -1,7 +1,7 @@
 //! The floor of a look: the reads it can't do without, through kept descriptors, and nothing done with the bytes.
 //!
-//! Pids on standard input, apart by white space. One pass lists `/proc`, reads the machine's files, and `stat` and `io`
-//! of each process. Prints one line of JSON: `peer`, `processes`, `wall_usec` (the median pass) and `cpu_usec` (the
+//! Pids on standard input, apart by white space. One pass lists `/proc`, reads the machine's files, `stat` of every process
+//! there is, `io` of each one given, and has the kernel list the listening sockets. Prints one line of JSON: `peer`, `processes`, `wall_usec` (the median pass) and `cpu_usec` (the
 //! mean).
 
 #[cfg(target_os = "linux")]
@@ -20,6 +20,7 @@ mod linux {
     use std::os::unix::fs::FileExt;
     use std::time::{Duration, Instant};
 
+    use lnk_sample::linux::ports::PortsReader;
     use rustix::fs::{RawDir, SeekFrom, seek};
     use rustix::time::{ClockId, clock_gettime};
 
@@ -33,6 +34,7 @@ mod linux {
         /// A line each, got whole by one read.
         stat: Vec<File>,
         io: Vec<File>,
+        ports: PortsReader,
     }
 
     pub fn main() -> io::Result<()> {
@@ -43,20 +45,21 @@ mod linux {
             let files = pids.iter().map(|pid| File::open(format!("/proc/{pid}/{file}")));
             files.collect::<io::Result<Vec<_>>>()
         };
-        let kept = Kept {
+        let mut kept = Kept {
             proc: File::open("/proc")?,
             machine: MACHINE.iter().map(File::open).collect::<io::Result<_>>()?,
-            stat: of_each("stat")?,
+            stat: every_stat()?,
             io: of_each("io")?,
+            ports: PortsReader::open("/".as_ref()).map_err(io::Error::other)?,
         };
         let (mut buffer, mut entries) = (vec![0; 1 << 16], Vec::with_capacity(32 << 10));
-        pass(&kept, &mut buffer, entries.spare_capacity_mut())?;
+        pass(&mut kept, &mut buffer, entries.spare_capacity_mut())?;
 
         let (start, cpu_start) = (Instant::now(), cpu_usec());
         let mut walls = Vec::new();
         while start.elapsed() < MEASURED {
             let pass_start = Instant::now();
-            pass(&kept, &mut buffer, entries.spare_capacity_mut())?;
+            pass(&mut kept, &mut buffer, entries.spare_capacity_mut())?;
             walls.push(pass_start.elapsed());
         }
         let cpu = (cpu_usec() - cpu_start) / walls.len() as f64;
@@ -69,7 +72,7 @@ mod linux {
         )
     }
 
-    fn pass(kept: &Kept, buffer: &mut [u8], entries: &mut [MaybeUninit<u8>]) -> io::Result<()> {
+    fn pass(kept: &mut Kept, buffer: &mut [u8], entries: &mut [MaybeUninit<u8>]) -> io::Result<()> {
         seek(&kept.proc, SeekFrom::Start(0))?;
         let mut listing = RawDir::new(&kept.proc, entries);
         while let Some(entry) = listing.next() {
@@ -86,9 +89,17 @@ mod linux {
             }
         }
         for file in &kept.stat {
-            file.read_at(buffer, 0)?;
+            // One that ended meanwhile is no reason to stop.
+            let _ = file.read_at(buffer, 0);
         }
-        Ok(())
+        kept.ports.read().map(drop).map_err(io::Error::other)
+    }
+
+    fn every_stat() -> io::Result<Vec<File>> {
+        let names = std::fs::read_dir("/proc")?.flatten().map(|entry| entry.path());
+        let pids =
+            names.filter(|path| path.file_name().is_some_and(|name| name.as_encoded_bytes()[0].is_ascii_digit()));
+        Ok(pids.filter_map(|path| File::open(path.join("stat")).ok()).collect())
     }
 
     /// The CPU time of this process.
