@@ -19,7 +19,7 @@ use crate::request::{Agent, From, Request};
 use crate::track::agent::{AgentState, Totals};
 use crate::track::pss::{Budget, Candidate};
 use crate::track::tree::{AgentKey, Claim, Tracked, Tree};
-use crate::{Absent, Why};
+use crate::{Absent, Identity, Why};
 
 /// How much memory that waits for its first read an agent's memory may leave out: one part in this many.
 const LEFT_OUT_PART: u64 = 50;
@@ -51,6 +51,8 @@ struct OneAgent {
     group: Option<Group>,
     group_sought: bool,
     subtree: Subtree,
+    /// Its main processes, as of the last look that saw any.
+    main: Vec<Identity>,
 }
 
 /// What the sources that this file asks itself cost.
@@ -192,7 +194,30 @@ impl Sampler {
         let find: Option<&mut dyn FnMut(&'static str) -> AgentKey> = if request.found { Some(&mut find) } else { None };
         self.tree.look(&mut self.processes, &claims, find)?;
         self.forget_ended(request);
+        self.note_main_processes();
         Ok(())
+    }
+
+    /// Notes who each agent's main processes are. Where other processes have all their numbers, the agent is another
+    /// start of itself, of which its list may say nothing yet.
+    fn note_main_processes(&mut self) {
+        for one in self.agents.values_mut() {
+            let key = one.state.key;
+            let is_main = |known: &&Tracked| known.root && known.key == Some(key);
+            let now: Vec<Identity> = self.tree.members().filter(is_main).map(|known| known.sample.identity).collect();
+            if now.is_empty() {
+                continue;
+            }
+            let before = std::mem::replace(&mut one.main, now);
+            let is_another = |identity: &Identity| {
+                !before.contains(identity) && before.iter().any(|known| known.pid == identity.pid)
+            };
+            // A control group's totals go on, whoever is in it.
+            if one.group.is_none() && one.main.iter().all(is_another) {
+                self.tree.count_anew(key);
+                one.state.since_ns = None;
+            }
+        }
     }
 
     /// Forgets agents that aren't told of any more, and found ones of which nothing runs.
@@ -376,7 +401,7 @@ impl Sampler {
 impl OneAgent {
     fn new(key: AgentKey, started_ns: Option<u64>, pids: &[u32]) -> OneAgent {
         let state = AgentState::new(key, started_ns, pids);
-        OneAgent { state, group: None, group_sought: false, subtree: Subtree::default() }
+        OneAgent { state, group: None, group_sought: false, subtree: Subtree::default(), main: Vec::new() }
     }
 
     /// The group was removed: what comes next is counted anew, in another group or none.
