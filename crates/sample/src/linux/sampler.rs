@@ -18,8 +18,8 @@ use crate::report::{AgentReport, Report, SourceReport};
 use crate::request::{Agent, From, Request};
 use crate::track::agent::{AgentState, Totals};
 use crate::track::pss::{Budget, Candidate};
-use crate::track::tree::{AgentKey, Claim, Tracked, Tree};
-use crate::{Absent, Identity, Why};
+use crate::track::tree::{Account, AgentKey, Claim, Tracked, Tree};
+use crate::{Absent, DiskBytes, Identity, Why};
 
 /// How much memory that waits for its first read an agent's memory may leave out: one part in this many.
 const LEFT_OUT_PART: u64 = 50;
@@ -53,6 +53,26 @@ struct OneAgent {
     subtree: Subtree,
     /// Its main processes, as of the last look that saw any.
     main: Vec<Identity>,
+    totals: Running,
+}
+
+/// Totals that go on where what counts them is another source from then on.
+#[derive(Debug, Default)]
+struct Running {
+    /// As they were last told.
+    told: Account,
+    /// What its processes had used at that look.
+    by_processes: Account,
+    /// What sources before counted, and where its processes stood then.
+    before: Account,
+    from: Account,
+}
+
+impl Running {
+    /// Another source counts from now on.
+    fn change_source(&mut self) {
+        (self.before, self.from) = (self.told, self.by_processes);
+    }
 }
 
 /// What the sources that this file asks itself cost.
@@ -216,6 +236,7 @@ impl Sampler {
             if one.group.is_none() && one.main.iter().all(is_another) {
                 self.tree.count_anew(key);
                 one.state.since_ns = None;
+                one.totals = Running::default();
             }
         }
     }
@@ -401,15 +422,23 @@ impl Sampler {
 impl OneAgent {
     fn new(key: AgentKey, started_ns: Option<u64>, pids: &[u32]) -> OneAgent {
         let state = AgentState::new(key, started_ns, pids);
-        OneAgent { state, group: None, group_sought: false, subtree: Subtree::default(), main: Vec::new() }
+        OneAgent {
+            state,
+            group: None,
+            group_sought: false,
+            subtree: Subtree::default(),
+            main: Vec::new(),
+            totals: Running::default(),
+        }
     }
 
-    /// The group was removed: what comes next is counted anew, in another group or none.
+    /// The group was removed: another counts what comes next, or none does.
     fn lose_group(&mut self) {
         self.group = None;
         self.group_sought = false;
         self.subtree = Subtree::default();
-        (self.state.cpu, self.state.disk, self.state.since_ns) = (None, None, None);
+        (self.state.cpu, self.state.disk) = (None, None);
+        self.totals.change_source();
     }
 
     fn set_totals(
@@ -421,6 +450,8 @@ impl OneAgent {
         absences: &mut Absences,
     ) {
         let account = tree.account(self.state.key);
+        let (before, from) = (self.totals.before, self.totals.from);
+        self.totals.by_processes = account;
         let id = unit.id.to_string();
         let by_group = self.group.as_mut().map(Group::cpu_usage_usec);
         let cpu = *self.state.cpu.get_or_insert(match by_group {
@@ -428,14 +459,15 @@ impl OneAgent {
             _ => Totals::Processes,
         });
         let usec = match (cpu, by_group) {
-            (Totals::ControlGroup, Some(Ok(usec))) => Some(usec),
+            (Totals::ControlGroup, Some(Ok(usec))) => Some(before.cpu_usec + usec),
             (Totals::ControlGroup, Some(Err(absent))) => {
                 Missing::note(&mut absences.groups, &id, &[Measure::CpuUsed], &absent);
                 None
             }
             (Totals::ControlGroup, None) => None,
-            (Totals::Processes, _) => Some(account.cpu_usec),
+            (Totals::Processes, _) => Some(before.cpu_usec + (account.cpu_usec - from.cpu_usec)),
         };
+        self.totals.told.cpu_usec = usec.unwrap_or(self.totals.told.cpu_usec);
         unit.values.set(Measure::CpuUsed, usec.map(|usec| usec as f64 / 1e6));
 
         let by_group = match (self.group.as_mut(), layout, block) {
@@ -448,7 +480,7 @@ impl OneAgent {
         });
         let both = [Measure::DiskRead, Measure::DiskWritten];
         let bytes = match (disk, by_group) {
-            (Totals::ControlGroup, Some(Ok(bytes))) => Some((bytes.read, bytes.written)),
+            (Totals::ControlGroup, Some(Ok(bytes))) => Some(bytes),
             (Totals::ControlGroup, Some(Err(absent))) => {
                 Missing::note(&mut absences.groups, &id, &both, &absent);
                 None
@@ -459,11 +491,19 @@ impl OneAgent {
                 for absent in members.iter().filter_map(|known| known.sample.disk.as_ref()?.as_ref().err()) {
                     Missing::note(&mut absences.disk, &id, &both, absent);
                 }
-                (readable > 0).then_some((account.disk.read, account.disk.written))
+                (readable > 0).then_some(DiskBytes {
+                    read: account.disk.read - from.disk.read,
+                    written: account.disk.written - from.disk.written,
+                })
             }
         };
-        unit.values.set(Measure::DiskRead, bytes.map(|(read, _)| read as f64));
-        unit.values.set(Measure::DiskWritten, bytes.map(|(_, written)| written as f64));
+        let bytes = bytes.map(|bytes| DiskBytes {
+            read: before.disk.read + bytes.read,
+            written: before.disk.written + bytes.written,
+        });
+        self.totals.told.disk = bytes.unwrap_or(self.totals.told.disk);
+        unit.values.set(Measure::DiskRead, bytes.map(|bytes| bytes.read as f64));
+        unit.values.set(Measure::DiskWritten, bytes.map(|bytes| bytes.written as f64));
         if account.falls > 0 {
             let fell =
                 Absent::new(Why::Invalid, "/proc/<pid>/stat", "a process's counter fell; it was taken as not grown");
