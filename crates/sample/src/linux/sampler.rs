@@ -10,6 +10,7 @@ use crate::cost::{Cost, Missing};
 use crate::linux::cgroup::{Group, Subtree};
 use crate::linux::disks::BlockDevices;
 use crate::linux::groups;
+use crate::linux::hidden::read_hidden;
 use crate::linux::holders::Holders;
 use crate::linux::layout::Layout;
 use crate::linux::machine::MachineReader;
@@ -30,6 +31,8 @@ pub struct Sampler {
     root: PathBuf,
     processes: LinuxProcesses,
     machine: MachineReader,
+    /// Why `/proc` doesn't show every process, if so.
+    hidden: Option<Absent>,
     layout: Result<Layout, Absent>,
     block: Result<BlockDevices, Absent>,
     ports: Holders,
@@ -106,6 +109,7 @@ impl Sampler {
             root: root.to_path_buf(),
             processes: LinuxProcesses::open(&root.join("proc"))?,
             machine: MachineReader::open(root)?,
+            hidden: read_hidden(root),
             layout: Layout::read(root),
             block: BlockDevices::open(root),
             ports: Holders::open(root),
@@ -139,8 +143,12 @@ impl Sampler {
         self.read_memory();
         self.look_at_groups(request, &mut absences);
         self.look_at_ports(request, &mut look.units[0], &mut absences);
-        let running = self.tree.processes().filter(|known| !known.sample.kernel && !known.sample.zombie).count();
-        look.units[0].values.set(Measure::Processes, Some(running as f64));
+        match &self.hidden {
+            Some(hidden) => {
+                Missing::note(&mut absences.processes, request.machine.as_str(), &[Measure::Processes], hidden);
+            }
+            None => look.units[0].values.set(Measure::Processes, Some(self.running() as f64)),
+        }
 
         let mut reports = Vec::new();
         for (id, name, agent) in self.in_order(request) {
@@ -151,6 +159,10 @@ impl Sampler {
         }
         let micros = start.elapsed().as_secs_f64() * 1e6;
         Ok((look, Report { elapsed_ms, micros, sources: self.sources(absences), agents: reports }))
+    }
+
+    fn running(&self) -> usize {
+        self.tree.processes().filter(|known| !known.sample.kernel && !known.sample.zombie).count()
     }
 
     fn look_at_machine(&mut self, request: &Request, absences: &mut Absences) -> Unit {
@@ -354,6 +366,9 @@ impl Sampler {
         let mut members: Vec<&Tracked> =
             self.tree.members().filter(|known| known.key == Some(key) && !known.sample.zombie).collect();
         if members.is_empty() {
+            if let Some(hidden) = self.hidden.as_ref().filter(|_| !one.state.pids.is_empty()) {
+                Missing::note(&mut absences.processes, id.as_str(), &[Measure::Processes], hidden);
+            }
             return (Vec::new(), None);
         }
         members.sort_unstable_by_key(|known| known.pid());
