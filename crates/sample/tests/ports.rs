@@ -2,7 +2,6 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "tests: the helpers' own too")]
 
-#[allow(dead_code, reason = "shared with the tests of control groups")]
 mod made;
 
 use std::fs;

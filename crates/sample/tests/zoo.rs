@@ -10,51 +10,13 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
+use common::kernel::{is_there, number, stat};
 use common::{Zoo, pids, until};
-
-/// What `/proc/<pid>/stat` says after the name.
-struct Stat {
-    state: String,
-    parent: u32,
-    session: u32,
-    cpu_ticks: u64,
-    children_cpu_ticks: u64,
-    start_ticks: u64,
-}
-
-fn stat(pid: u32) -> Stat {
-    let bytes = fs::read(format!("/proc/{pid}/stat")).expect("a live process");
-    let name_end = bytes.iter().rposition(|byte| *byte == b')').unwrap();
-    let rest = String::from_utf8(bytes[name_end + 2..].to_vec()).unwrap();
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    // proc(5) counts from 1 and the state is its third.
-    let number = |field: usize| fields[field - 3].parse::<u64>().unwrap();
-    Stat {
-        state: fields[0].to_owned(),
-        parent: number(4).try_into().unwrap(),
-        session: number(6).try_into().unwrap(),
-        cpu_ticks: number(14) + number(15),
-        children_cpu_ticks: number(16) + number(17),
-        start_ticks: number(22),
-    }
-}
-
-fn is_there(pid: u32) -> bool {
-    Path::new(&format!("/proc/{pid}")).exists()
-}
 
 /// Whether a process ended: some inits take their time to reap an orphan.
 fn has_ended(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/status")).map_or(true, |status| status.contains("\nState:\tZ"))
-}
-
-/// One number of a file with a name and a number a line.
-fn number(pid: u32, file: &str, name: &str) -> u64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap();
-    let line = text.lines().find(|line| line.split(':').next() == Some(name)).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
 /// The inodes of the sockets a process holds.

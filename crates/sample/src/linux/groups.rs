@@ -43,7 +43,9 @@ fn is_own(tree: &Tree, main: &Tracked, key: AgentKey, members: &[u32]) -> bool {
     let is_in = |pid: &u32| members.binary_search(pid).is_ok();
     !is_in(&main.sample.parent)
         && members.iter().filter_map(|pid| tree.get(*pid)).all(|member| {
-            let older = member.sample.identity.start < main.sample.identity.start;
+            // Of those that started in one tick, by their numbers.
+            let born = |known: &Tracked| (known.sample.identity.start, known.pid());
+            let older = born(member) < born(main);
             !older && member.key.is_none_or(|other| other == key)
         })
 }

@@ -4,6 +4,7 @@ pub mod cgroup;
 pub mod disks;
 pub mod file;
 pub mod groups;
+pub mod hidden;
 pub mod holders;
 mod kept;
 pub mod layout;

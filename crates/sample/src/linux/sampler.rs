@@ -10,6 +10,7 @@ use crate::cost::{Cost, Missing};
 use crate::linux::cgroup::{Group, Subtree};
 use crate::linux::disks::BlockDevices;
 use crate::linux::groups;
+use crate::linux::hidden::read_hidden;
 use crate::linux::holders::Holders;
 use crate::linux::layout::Layout;
 use crate::linux::machine::MachineReader;
@@ -18,8 +19,8 @@ use crate::report::{AgentReport, Report, SourceReport};
 use crate::request::{Agent, From, Request};
 use crate::track::agent::{AgentState, Totals};
 use crate::track::pss::{Budget, Candidate};
-use crate::track::tree::{AgentKey, Claim, Tracked, Tree};
-use crate::{Absent, Why};
+use crate::track::tree::{Account, AgentKey, Claim, Tracked, Tree};
+use crate::{Absent, DiskBytes, Identity, Why};
 
 /// How much memory that waits for its first read an agent's memory may leave out: one part in this many.
 const LEFT_OUT_PART: u64 = 50;
@@ -30,6 +31,8 @@ pub struct Sampler {
     root: PathBuf,
     processes: LinuxProcesses,
     machine: MachineReader,
+    /// Why `/proc` doesn't show every process, if so.
+    hidden: Option<Absent>,
     layout: Result<Layout, Absent>,
     block: Result<BlockDevices, Absent>,
     ports: Holders,
@@ -51,6 +54,28 @@ struct OneAgent {
     group: Option<Group>,
     group_sought: bool,
     subtree: Subtree,
+    /// Its main processes, as of the last look that saw any.
+    main: Vec<Identity>,
+    totals: Running,
+}
+
+/// Totals that go on where what counts them is another source from then on.
+#[derive(Debug, Default)]
+struct Running {
+    /// As they were last told.
+    told: Account,
+    /// What its processes had used at that look.
+    by_processes: Account,
+    /// What sources before counted, and where its processes stood then.
+    before: Account,
+    from: Account,
+}
+
+impl Running {
+    /// Another source counts from now on.
+    fn change_source(&mut self) {
+        (self.before, self.from) = (self.told, self.by_processes);
+    }
 }
 
 /// What the sources that this file asks itself cost.
@@ -84,6 +109,7 @@ impl Sampler {
             root: root.to_path_buf(),
             processes: LinuxProcesses::open(&root.join("proc"))?,
             machine: MachineReader::open(root)?,
+            hidden: read_hidden(root),
             layout: Layout::read(root),
             block: BlockDevices::open(root),
             ports: Holders::open(root),
@@ -117,8 +143,12 @@ impl Sampler {
         self.read_memory();
         self.look_at_groups(request, &mut absences);
         self.look_at_ports(request, &mut look.units[0], &mut absences);
-        let running = self.tree.processes().filter(|known| !known.sample.kernel && !known.sample.zombie).count();
-        look.units[0].values.set(Measure::Processes, Some(running as f64));
+        match &self.hidden {
+            Some(hidden) => {
+                Missing::note(&mut absences.processes, request.machine.as_str(), &[Measure::Processes], hidden);
+            }
+            None => look.units[0].values.set(Measure::Processes, Some(self.running() as f64)),
+        }
 
         let mut reports = Vec::new();
         for (id, name, agent) in self.in_order(request) {
@@ -129,6 +159,10 @@ impl Sampler {
         }
         let micros = start.elapsed().as_secs_f64() * 1e6;
         Ok((look, Report { elapsed_ms, micros, sources: self.sources(absences), agents: reports }))
+    }
+
+    fn running(&self) -> usize {
+        self.tree.processes().filter(|known| !known.sample.kernel && !known.sample.zombie).count()
     }
 
     fn look_at_machine(&mut self, request: &Request, absences: &mut Absences) -> Unit {
@@ -192,7 +226,31 @@ impl Sampler {
         let find: Option<&mut dyn FnMut(&'static str) -> AgentKey> = if request.found { Some(&mut find) } else { None };
         self.tree.look(&mut self.processes, &claims, find)?;
         self.forget_ended(request);
+        self.note_main_processes();
         Ok(())
+    }
+
+    /// Notes who each agent's main processes are. Where other processes have all their numbers, the agent is another
+    /// start of itself, of which its list may say nothing yet.
+    fn note_main_processes(&mut self) {
+        for one in self.agents.values_mut() {
+            let key = one.state.key;
+            let is_main = |known: &&Tracked| known.root && known.key == Some(key);
+            let now: Vec<Identity> = self.tree.members().filter(is_main).map(|known| known.sample.identity).collect();
+            if now.is_empty() {
+                continue;
+            }
+            let before = std::mem::replace(&mut one.main, now);
+            let is_another = |identity: &Identity| {
+                !before.contains(identity) && before.iter().any(|known| known.pid == identity.pid)
+            };
+            // A control group's totals go on, whoever is in it.
+            if one.group.is_none() && one.main.iter().all(is_another) {
+                self.tree.count_anew(key);
+                one.state.since_ns = None;
+                one.totals = Running::default();
+            }
+        }
     }
 
     /// Forgets agents that aren't told of any more, and found ones of which nothing runs.
@@ -308,6 +366,9 @@ impl Sampler {
         let mut members: Vec<&Tracked> =
             self.tree.members().filter(|known| known.key == Some(key) && !known.sample.zombie).collect();
         if members.is_empty() {
+            if let Some(hidden) = self.hidden.as_ref().filter(|_| !one.state.pids.is_empty()) {
+                Missing::note(&mut absences.processes, id.as_str(), &[Measure::Processes], hidden);
+            }
             return (Vec::new(), None);
         }
         members.sort_unstable_by_key(|known| known.pid());
@@ -376,15 +437,23 @@ impl Sampler {
 impl OneAgent {
     fn new(key: AgentKey, started_ns: Option<u64>, pids: &[u32]) -> OneAgent {
         let state = AgentState::new(key, started_ns, pids);
-        OneAgent { state, group: None, group_sought: false, subtree: Subtree::default() }
+        OneAgent {
+            state,
+            group: None,
+            group_sought: false,
+            subtree: Subtree::default(),
+            main: Vec::new(),
+            totals: Running::default(),
+        }
     }
 
-    /// The group was removed: what comes next is counted anew, in another group or none.
+    /// The group was removed: another counts what comes next, or none does.
     fn lose_group(&mut self) {
         self.group = None;
         self.group_sought = false;
         self.subtree = Subtree::default();
-        (self.state.cpu, self.state.disk, self.state.since_ns) = (None, None, None);
+        (self.state.cpu, self.state.disk) = (None, None);
+        self.totals.change_source();
     }
 
     fn set_totals(
@@ -396,6 +465,8 @@ impl OneAgent {
         absences: &mut Absences,
     ) {
         let account = tree.account(self.state.key);
+        let (before, from) = (self.totals.before, self.totals.from);
+        self.totals.by_processes = account;
         let id = unit.id.to_string();
         let by_group = self.group.as_mut().map(Group::cpu_usage_usec);
         let cpu = *self.state.cpu.get_or_insert(match by_group {
@@ -403,14 +474,15 @@ impl OneAgent {
             _ => Totals::Processes,
         });
         let usec = match (cpu, by_group) {
-            (Totals::ControlGroup, Some(Ok(usec))) => Some(usec),
+            (Totals::ControlGroup, Some(Ok(usec))) => Some(before.cpu_usec + usec),
             (Totals::ControlGroup, Some(Err(absent))) => {
                 Missing::note(&mut absences.groups, &id, &[Measure::CpuUsed], &absent);
                 None
             }
             (Totals::ControlGroup, None) => None,
-            (Totals::Processes, _) => Some(account.cpu_usec),
+            (Totals::Processes, _) => Some(before.cpu_usec + (account.cpu_usec - from.cpu_usec)),
         };
+        self.totals.told.cpu_usec = usec.unwrap_or(self.totals.told.cpu_usec);
         unit.values.set(Measure::CpuUsed, usec.map(|usec| usec as f64 / 1e6));
 
         let by_group = match (self.group.as_mut(), layout, block) {
@@ -423,7 +495,7 @@ impl OneAgent {
         });
         let both = [Measure::DiskRead, Measure::DiskWritten];
         let bytes = match (disk, by_group) {
-            (Totals::ControlGroup, Some(Ok(bytes))) => Some((bytes.read, bytes.written)),
+            (Totals::ControlGroup, Some(Ok(bytes))) => Some(bytes),
             (Totals::ControlGroup, Some(Err(absent))) => {
                 Missing::note(&mut absences.groups, &id, &both, &absent);
                 None
@@ -434,11 +506,19 @@ impl OneAgent {
                 for absent in members.iter().filter_map(|known| known.sample.disk.as_ref()?.as_ref().err()) {
                     Missing::note(&mut absences.disk, &id, &both, absent);
                 }
-                (readable > 0).then_some((account.disk.read, account.disk.written))
+                (readable > 0).then_some(DiskBytes {
+                    read: account.disk.read - from.disk.read,
+                    written: account.disk.written - from.disk.written,
+                })
             }
         };
-        unit.values.set(Measure::DiskRead, bytes.map(|(read, _)| read as f64));
-        unit.values.set(Measure::DiskWritten, bytes.map(|(_, written)| written as f64));
+        let bytes = bytes.map(|bytes| DiskBytes {
+            read: before.disk.read + bytes.read,
+            written: before.disk.written + bytes.written,
+        });
+        self.totals.told.disk = bytes.unwrap_or(self.totals.told.disk);
+        unit.values.set(Measure::DiskRead, bytes.map(|bytes| bytes.read as f64));
+        unit.values.set(Measure::DiskWritten, bytes.map(|bytes| bytes.written as f64));
         if account.falls > 0 {
             let fell =
                 Absent::new(Why::Invalid, "/proc/<pid>/stat", "a process's counter fell; it was taken as not grown");

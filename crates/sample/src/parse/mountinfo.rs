@@ -20,7 +20,16 @@ pub struct Mount<'a> {
 impl Mount<'_> {
     /// Whether the file system has this option.
     pub fn has(&self, option: &[u8]) -> bool {
-        self.super_options.split(|byte| *byte == b',').any(|one| one == option)
+        self.options().any(|one| one == option)
+    }
+
+    /// The value of an option, `hidepid=` being its name.
+    pub fn value(&self, name: &[u8]) -> Option<&[u8]> {
+        self.options().find_map(|one| one.strip_prefix(name))
+    }
+
+    fn options(&self) -> impl Iterator<Item = &[u8]> {
+        self.super_options.split(|byte| *byte == b',')
     }
 }
 

@@ -183,6 +183,7 @@ impl Tree {
         }
         known.counted = None;
         self.changed.insert(key);
+        self.lead(pid);
         let Some(before) = before else { return };
         self.changed.insert(before);
         let children: Vec<u32> = self
@@ -201,49 +202,45 @@ impl Tree {
             let Some(known) = self.tracked.get(pid).filter(|known| known.key.is_none() && !known.sample.kernel) else {
                 continue;
             };
-            let sample = &known.sample;
-            let parent = self.tracked.get(&sample.parent);
-            let inherited = parent
-                .filter(|parent| parent.sample.identity.start <= sample.identity.start)
-                .and_then(|parent| parent.key)
-                .or_else(|| self.sessions.get(&sample.session).copied())
-                .or_else(|| {
-                    // Only of an orphan: the other programs of a shell's pipeline share its group too.
-                    let left_alone = parent.is_none_or(|parent| parent.sample.session != sample.session);
-                    self.groups.get(&sample.group).copied().filter(|_| left_alone)
-                });
-            if let Some(key) = inherited {
+            if let Some(key) = self.inherited(known) {
                 self.give(*pid, key, false);
             } else if let (Some(harness), Some(find)) = (known.program.harness, found.as_deref_mut()) {
                 let key = find(harness);
                 self.give(*pid, key, true);
-            } else {
-                continue;
             }
-            self.lead(*pid);
         }
-        self.join_below();
+        self.join_late();
     }
 
-    /// Has every process without an agent join its parent's: those older than the parent's own joining.
-    fn join_below(&mut self) {
+    /// Whose a process is by where it comes from: its parent's or, where that is gone, its session's or process group's.
+    fn inherited(&self, known: &Tracked) -> Option<AgentKey> {
+        let sample = &known.sample;
+        let parent = self.tracked.get(&sample.parent);
+        parent
+            .filter(|parent| parent.sample.identity.start <= sample.identity.start)
+            .and_then(|parent| parent.key)
+            .or_else(|| self.sessions.get(&sample.session).copied())
+            .or_else(|| {
+                // Only of an orphan: the other programs of a shell's pipeline share its group too.
+                let left_alone = parent.is_none_or(|parent| parent.sample.session != sample.session);
+                self.groups.get(&sample.group).copied().filter(|_| left_alone)
+            })
+    }
+
+    /// Has those join that are older than the joining of whom they come from: what ran before its agent was told of.
+    fn join_late(&mut self) {
         loop {
             let joining: Vec<(u32, AgentKey)> = self
                 .tracked
                 .values()
                 .filter(|known| known.key.is_none() && !known.sample.kernel)
-                .filter_map(|known| {
-                    let parent = self.tracked.get(&known.sample.parent)?;
-                    (parent.sample.identity.start <= known.sample.identity.start)
-                        .then_some((known.sample.identity.pid, parent.key?))
-                })
+                .filter_map(|known| Some((known.pid(), self.inherited(known)?)))
                 .collect();
             if joining.is_empty() {
                 return;
             }
             for (pid, key) in joining {
                 self.give(pid, key, false);
-                self.lead(pid);
             }
         }
     }
@@ -433,6 +430,17 @@ impl Tree {
             known.root = false;
             known.counted = None;
         }
+    }
+
+    /// Counts an agent anew: from now on its account is what the processes it has now used since they started.
+    pub fn count_anew(&mut self, key: AgentKey) {
+        let mut account = Account::default();
+        for counted in self.tracked.values().filter(|known| known.key == Some(key)).filter_map(|known| known.counted) {
+            account.cpu_usec += counted.cpu_usec();
+            account.disk.read += counted.disk.read;
+            account.disk.written += counted.disk.written;
+        }
+        self.accounts.insert(key, account);
     }
 
     /// Every process there is.

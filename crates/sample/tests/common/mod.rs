@@ -3,6 +3,9 @@
 #![allow(dead_code, reason = "each test program uses its part")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "only tests run this")]
 
+pub mod kernel;
+pub mod looking;
+
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;

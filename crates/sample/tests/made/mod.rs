@@ -1,5 +1,7 @@
 //! Control groups made for a test, and removed after it.
 
+#![allow(dead_code, reason = "each test program uses its part")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
