@@ -15,6 +15,7 @@ use common::kernel::{number, stat};
 use common::looking::{Looking, Seen};
 use common::{Zoo, pids, until};
 use lnk_schema::Measure;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 /// Seconds of a clock tick: what the kernel's files count CPU time in.
@@ -154,17 +155,20 @@ fn a_gibibyte_shared_by_three_counts_once() {
 
 #[test]
 fn what_shares_ends_and_the_rest_holds_it_all() {
-    let mut zoo = Zoo::open(&["orphan"]);
+    let zoo = Zoo::open(&["shared-memory", "64"]);
     let mut looking = Looking::within(&json!({ "pids": [zoo.pid()] }), 5.0);
-    let child = zoo.member("child");
-    let of = |seen: &Seen| seen.process(child).values.get(Measure::MemoryUsed);
+    let sharers = zoo.pids("sharer");
+    let of = |seen: &Seen| seen.process(zoo.pid()).values.get(Measure::MemoryUsed);
     let before = of(&looking.look_until("its memory is known", |seen| of(seen).is_some())).unwrap();
-    zoo.command("orphan");
-    // Its resident bytes are what they were: that its part grew is seen only since the agent lost a process.
-    looking.look_until("its part is the larger one", |seen| {
-        let kernel = (number(child, "smaps_rollup", "Pss") * 1024) as f64;
-        of(seen).is_some_and(|now| now > before && (now - kernel).abs() <= kernel * 0.02)
-    });
+    let ended = i32::try_from(sharers[0]).unwrap();
+    kill_process(Pid::from_raw(ended).unwrap(), Signal::KILL).unwrap();
+    // A zombie from then on, since nobody waits for it: it has no memory any more.
+    until("it has ended", || stat(sharers[0]).state == "Z");
+    // The resident bytes of the others are what they were: that their parts grew is seen only since the agent lost a
+    // process. After some tens of looks they would be read again anyway.
+    let now = (0..20).filter_map(|_| of(&looking.look())).last().unwrap();
+    let kernel = (number(zoo.pid(), "smaps_rollup", "Pss") * 1024) as f64;
+    assert!(now > before * 1.4 && (now - kernel).abs() <= kernel * 0.02, "{before} {now} {kernel}");
 }
 
 #[test]
@@ -206,7 +210,7 @@ fn three_hundred_processes_coming_and_going_never_fail_fall_or_mix() {
         assert_eq!(seen.value(Measure::Processes), seen.pids().len() as f64);
     }
     let said = zoo.command("join");
-    assert!(looks > 5 && most > 50.0, "{looks} looks, {most} processes");
+    assert!(looks > 5 && most > 20.0, "{looks} looks, {most} processes");
     assert!(said[0]["made"].as_u64().unwrap() > 600, "{said:?}");
     assert_cpu_is_the_kernels(&mut looking, zoo.pid());
     assert_eq!(looking.look().pids(), [zoo.pid()]);

@@ -132,7 +132,7 @@ impl Tree {
                         known.program = system.program(sample.identity);
                         born.push((sample.identity.start, pid));
                     }
-                    let before = std::mem::replace(&mut known.sample, sample).parent;
+                    let before = known.renew(sample, &mut self.changed);
                     known.seen = self.look;
                     moved.push((pid, before));
                 }
@@ -278,7 +278,7 @@ impl Tree {
             gone.extend(self.tracked.remove(&pid));
             return false;
         };
-        let before = std::mem::replace(&mut known.sample, sample).parent;
+        let before = known.renew(sample, &mut self.changed);
         self.note_reaper(pid, before);
         true
     }
@@ -521,6 +521,14 @@ impl Tracked {
     /// Its number.
     pub fn pid(&self) -> u32 {
         self.sample.identity.pid
+    }
+
+    /// Takes a newer sample of it; gives its parent until now. A zombie has no memory any more, and so leaves what it
+    /// shared to the others.
+    fn renew(&mut self, sample: ProcessSample, changed: &mut FxHashSet<AgentKey>) -> u32 {
+        let ended = sample.zombie && !self.sample.zombie;
+        changed.extend(self.key.filter(|_| ended));
+        std::mem::replace(&mut self.sample, sample).parent
     }
 
     /// Notes what came of reading its memory, and the CPU time that took.
