@@ -1,4 +1,4 @@
-"""What psutil takes to read the CPU time, memory, start and I/O of each process once.
+"""What psutil takes for the numbers of a look: each process's CPU time, memory, start and I/O, and the machine's own.
 
 Pids on standard input, apart by white space. Prints one line of JSON: `peer`, `processes`, `wall_usec` (the median
 pass) and `cpu_usec` (the mean). psutil comes from PyPI into .cache, the first time.
@@ -30,6 +30,8 @@ def in_own_environment():
 
 
 def look(processes):
+    import psutil
+
     for process in processes:
         # All of one process from one read of its files, as psutil advises.
         with process.oneshot():
@@ -37,6 +39,12 @@ def look(processes):
             process.memory_info()
             process.create_time()
             process.io_counters()
+    psutil.pids()
+    psutil.virtual_memory()
+    psutil.cpu_times()
+    psutil.disk_io_counters()
+    psutil.net_io_counters()
+    [one for one in psutil.net_connections("tcp") if one.status == psutil.CONN_LISTEN]
 
 
 def main():

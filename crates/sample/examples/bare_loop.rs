@@ -31,7 +31,7 @@ mod linux {
     struct Kept {
         proc: File,
         machine: Vec<File>,
-        /// A line each, got whole by one read.
+        /// A record each, got whole by one read.
         stat: Vec<File>,
         io: Vec<File>,
         ports: PortsReader,
@@ -78,7 +78,7 @@ mod linux {
         while let Some(entry) = listing.next() {
             entry?;
         }
-        for file in kept.machine.iter().chain(&kept.io) {
+        for file in &kept.machine {
             let mut filled = 0;
             loop {
                 let read = file.read_at(&mut buffer[filled..], filled as u64)?;
@@ -88,7 +88,7 @@ mod linux {
                 }
             }
         }
-        for file in &kept.stat {
+        for file in kept.stat.iter().chain(&kept.io) {
             // One that ended meanwhile is no reason to stop.
             let _ = file.read_at(buffer, 0);
         }

@@ -40,11 +40,11 @@ impl KernelFile {
         self.read_until(buffer, false)
     }
 
-    /// Reads a file of one line, which the kernel gives whole in one read: saves the read that would see the end.
+    /// Reads a file of one record, which the kernel gives whole in one read: saves the read that would see the end.
     ///
     /// # Errors
     /// As [`KernelFile::read`].
-    pub fn read_line<'b>(&self, buffer: &'b mut Vec<u8>) -> Result<&'b [u8], Absent> {
+    pub fn read_record<'b>(&self, buffer: &'b mut Vec<u8>) -> Result<&'b [u8], Absent> {
         self.read_until(buffer, true)
     }
 
@@ -58,7 +58,7 @@ impl KernelFile {
                 Ok(0) => return Ok(&buffer[..filled]),
                 Ok(read) => {
                     filled += read;
-                    // A short read is the end only of a file of one line; elsewhere the kernel stops where it likes.
+                    // A short read is the end only of a file of one record; elsewhere the kernel stops where it likes.
                     if one_read && filled < buffer.len() {
                         return Ok(&buffer[..filled]);
                     }

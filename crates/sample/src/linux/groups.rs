@@ -18,8 +18,8 @@ pub fn find(layout: &Layout, root: &Path, tree: &Tree, key: AgentKey, agent: Opt
         return Group::open(layout, path.as_bytes());
     }
     let main = tree
-        .members()
-        .filter(|known| known.root && known.key == Some(key))
+        .members_of(key)
+        .filter(|known| known.root)
         .min_by_key(|known| known.sample.identity.start)
         .ok_or_else(|| Absent::new(Why::NotYet, "control group", "has no main process"))?;
     let path = v2_path(root, main.pid())?;

@@ -58,14 +58,14 @@ impl Interfaces {
             match &known.ifindex {
                 None => return None,
                 Some(file) => {
-                    if let Ok(text) = file.read_line(buffer) {
+                    if let Ok(text) = file.read_record(buffer) {
                         return number32(text.trim_ascii());
                     }
                 }
             }
         }
         let known = Known { look: self.look, ifindex: open_ifindex(class, name) };
-        let number = known.ifindex.as_ref().and_then(|file| number32(file.read_line(buffer).ok()?.trim_ascii()));
+        let number = known.ifindex.as_ref().and_then(|file| number32(file.read_record(buffer).ok()?.trim_ascii()));
         self.known.insert(name.into(), known);
         number
     }

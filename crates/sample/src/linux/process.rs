@@ -120,7 +120,8 @@ impl LinuxProcesses {
         let disk = known.filter(|entry| entry.detail).and_then(|entry| entry.io.as_ref()).map(|io| {
             self.io_cost.time(|| {
                 let io = io.as_ref().map_err(Clone::clone)?;
-                let io = parse_io(io.read(&mut self.buffer)?);
+                // One record, however many lines: the kernel gives it whole in one read (single_open in fs/proc/base.c).
+                let io = parse_io(io.read_record(&mut self.buffer)?);
                 let bytes = io.and_then(|io| Some(DiskBytes { read: io.read_bytes?, written: io.write_bytes? }));
                 bytes.ok_or_else(|| Absent::invalid("io", "read_bytes and write_bytes"))
             })
@@ -133,7 +134,7 @@ impl LinuxProcesses {
                 opened = KernelFile::open(&self.proc, &format!("{pid}/stat"), "stat").ok()?;
                 &opened
             };
-            let stat = parse_stat(file.read_line(&mut self.buffer).ok()?)?;
+            let stat = parse_stat(file.read_record(&mut self.buffer).ok()?)?;
             Some(sample_of(pid, &stat, self.ticks_per_second, self.page_bytes, disk))
         })?;
         Some(sample)
@@ -152,7 +153,7 @@ impl LinuxProcesses {
         self.forget(pid);
         let stat = KernelFile::open(&self.proc, &format!("{pid}/stat"), "stat").ok()?;
         let sample = self.stat_cost.time(|| {
-            let stat = parse_stat(stat.read_line(&mut self.buffer).ok()?)?;
+            let stat = parse_stat(stat.read_record(&mut self.buffer).ok()?)?;
             Some(sample_of(pid, &stat, self.ticks_per_second, self.page_bytes, None))
         })?;
         let keep = self.kept < self.most_kept;
@@ -238,7 +239,7 @@ impl LinuxProcesses {
         });
         let mut buffer = Vec::new();
         let comm = KernelFile::open(&self.proc, &format!("{pid}/comm"), "comm").ok();
-        let comm = comm.as_ref().and_then(|file| file.read_line(&mut buffer).ok());
+        let comm = comm.as_ref().and_then(|file| file.read_record(&mut buffer).ok());
         let comm = comm.and_then(|comm| std::str::from_utf8(comm).ok()).map(|comm| comm.trim_end_matches('\n'));
 
         // By what it is, where the system says so; by what it calls itself only where it doesn't.

@@ -235,8 +235,8 @@ impl Sampler {
     fn note_main_processes(&mut self) {
         for one in self.agents.values_mut() {
             let key = one.state.key;
-            let is_main = |known: &&Tracked| known.root && known.key == Some(key);
-            let now: Vec<Identity> = self.tree.members().filter(is_main).map(|known| known.sample.identity).collect();
+            let main = self.tree.members_of(key).filter(|known| known.root);
+            let now: Vec<Identity> = main.map(|known| known.sample.identity).collect();
             if now.is_empty() {
                 continue;
             }
@@ -257,7 +257,7 @@ impl Sampler {
     fn forget_ended(&mut self, request: &Request) {
         let tree = &mut self.tree;
         self.found.retain(|_, key| {
-            let runs = tree.members().any(|known| known.key == Some(*key) && !known.sample.zombie);
+            let runs = tree.members_of(*key).any(|known| !known.sample.zombie);
             if !runs {
                 tree.forget(*key);
             }
@@ -363,15 +363,13 @@ impl Sampler {
     ) -> (Vec<Unit>, Option<AgentReport>) {
         let Some(one) = self.agents.get_mut(id) else { return (Vec::new(), None) };
         let key = one.state.key;
-        let mut members: Vec<&Tracked> =
-            self.tree.members().filter(|known| known.key == Some(key) && !known.sample.zombie).collect();
+        let members: Vec<&Tracked> = self.tree.members_of(key).filter(|known| !known.sample.zombie).collect();
         if members.is_empty() {
             if let Some(hidden) = self.hidden.as_ref().filter(|_| !one.state.pids.is_empty()) {
                 Missing::note(&mut absences.processes, id.as_str(), &[Measure::Processes], hidden);
             }
             return (Vec::new(), None);
         }
-        members.sort_unstable_by_key(|known| known.pid());
         let ticks_per_second = self.processes.ticks_per_second();
         let since = |start: u64| boot_ns.and_then(|boot| boot.checked_add(ticks_ns(start, ticks_per_second)));
 

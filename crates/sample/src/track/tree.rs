@@ -86,6 +86,8 @@ pub struct Tree {
     /// such number out again before.
     sessions: FxHashMap<i32, AgentKey>,
     groups: FxHashMap<i32, AgentKey>,
+    /// Each agent's processes by their numbers, as of the end of the look.
+    by_agent: FxHashMap<AgentKey, Vec<u32>>,
     look: u64,
     /// Agents a process joined or left at this look: what they share, and so each one's part of it, has changed.
     changed: FxHashSet<AgentKey>,
@@ -118,6 +120,7 @@ impl Tree {
         self.settle(system, gone);
         self.add_up();
         self.keep_sessions();
+        self.note_members();
         Ok(())
     }
 
@@ -420,9 +423,20 @@ impl Tree {
         }
     }
 
+    fn note_members(&mut self) {
+        self.by_agent.values_mut().for_each(Vec::clear);
+        for known in self.tracked.values() {
+            if let Some(key) = known.key {
+                self.by_agent.entry(key).or_default().push(known.pid());
+            }
+        }
+        self.by_agent.values_mut().for_each(|pids| pids.sort_unstable());
+    }
+
     /// Forgets an agent: its processes are nobody's until claimed again.
     pub fn forget(&mut self, key: AgentKey) {
         self.accounts.remove(&key);
+        self.by_agent.remove(&key);
         self.sessions.retain(|_, owner| *owner != key);
         self.groups.retain(|_, owner| *owner != key);
         for known in self.tracked.values_mut().filter(|known| known.key == Some(key)) {
@@ -471,6 +485,11 @@ impl Tree {
     /// Every process that is some agent's.
     pub fn members(&self) -> impl Iterator<Item = &Tracked> {
         self.tracked.values().filter(|known| known.key.is_some())
+    }
+
+    /// An agent's processes, in the order of their numbers.
+    pub fn members_of(&self, key: AgentKey) -> impl Iterator<Item = &Tracked> {
+        self.by_agent.get(&key).into_iter().flatten().filter_map(|pid| self.tracked.get(pid))
     }
 
     /// Every process that is some agent's, to note what was read of its memory.
