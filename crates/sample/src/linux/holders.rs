@@ -13,7 +13,7 @@ use crate::track::tree::{Tracked, Tree};
 use crate::{Absent, Identity, Why};
 
 /// Looks after which every member's descriptors are walked all the same: a socket can be handed to another process.
-const WALK_AGAIN: u64 = 30;
+const WALK_AGAIN: u64 = 60;
 
 /// Looks after which the sockets of another network namespace are read again: it costs some 2 ms each.
 const OTHERS_AGAIN: u64 = 6;
