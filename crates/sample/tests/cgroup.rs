@@ -1,6 +1,6 @@
 //! Control groups: real ones, made and removed here, and trees that stand for a machine with version 2 alone.
 #![cfg(target_os = "linux")]
-#![allow(clippy::expect_used, clippy::print_stdout, reason = "tests: the helpers' own too")]
+#![allow(clippy::expect_used, reason = "tests: the helpers' own too")]
 
 mod fake;
 mod made;
@@ -295,7 +295,7 @@ fn where_version_1_has_the_disks_a_group_of_its_own_counts() {
     made.finish_children();
     let after = group.disk_bytes(&layout, &block);
     if blkio_written(blkio.dir.parent().expect("the root")).is_none() {
-        println!("NOT TESTED: this kernel's blkio counts nothing");
+        made::loud::not_tested("this kernel's blkio counts nothing");
         assert_eq!((why(before), why(after)), (Some(Why::NotEnabled), Some(Why::NotEnabled)));
         return;
     }

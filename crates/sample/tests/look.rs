@@ -1,9 +1,11 @@
 //! Looks at real processes, compared with what the kernel's own files say of them.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "only tests run this")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "only tests run this")]
 
 mod common;
+#[path = "made/loud.rs"]
+mod loud;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -219,7 +221,7 @@ fn three_hundred_processes_coming_and_going_never_fail_fall_or_mix() {
 #[test]
 fn a_pid_used_again_is_a_new_process_with_numbers_of_its_own() {
     if !rustix::process::geteuid().is_root() {
-        println!("NOT TESTED: only root may choose a pid");
+        loud::not_tested("a pid that is used again: only root may choose one");
         return;
     }
     let mut zoo = Zoo::open(&["pid-reuse"]);
@@ -241,7 +243,7 @@ fn a_pid_used_again_is_a_new_process_with_numbers_of_its_own() {
 #[test]
 fn a_main_process_whose_number_someone_else_has_is_another_start() {
     if !rustix::process::geteuid().is_root() {
-        println!("NOT TESTED: only root may choose a pid");
+        loud::not_tested("a pid that is used again: only root may choose one");
         return;
     }
     let mut zoo = Zoo::open(&["pid-reuse"]);

@@ -1,7 +1,7 @@
 //! Agents in control groups made for real, on whatever hierarchy this machine has.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "only tests run this")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "only tests run this")]
 
 mod common;
 mod made;

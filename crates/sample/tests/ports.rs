@@ -1,6 +1,6 @@
 //! Listening sockets: real ones, bound and closed here.
 #![cfg(target_os = "linux")]
-#![allow(clippy::expect_used, clippy::print_stdout, reason = "tests: the helpers' own too")]
+#![allow(clippy::expect_used, reason = "tests: the helpers' own too")]
 
 mod made;
 
@@ -54,7 +54,7 @@ fn sockets_of_both_families_are_seen_until_they_are_closed() {
             let listener = TcpListener::bind(address);
             if let Err(error) = &listener {
                 assert!(address.starts_with('['), "{address}: {error}");
-                println!("NOT TESTED: {address}: {error}");
+                made::loud::not_tested(&format!("{address}: {error}"));
             }
             listener.ok()
         })
@@ -204,7 +204,7 @@ fn sockets_of_another_network_are_seen_through_its_process() {
     command.arg("--net").arg(std::env::current_exe().expect("this program"));
     let mut listener = Listener::start(command);
     let Some((port, inode)) = listener.listen() else {
-        println!("NOT TESTED: a network namespace can't be made here");
+        made::loud::not_tested("a network namespace can't be made here");
         return;
     };
     let pid = listener.child.id();

@@ -11,12 +11,17 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use common::kernel::number;
+use common::looking::Looking;
 use common::{Zoo, until};
 use lnk_sample::linux::cgroup::{DiskSource, Group};
 use lnk_sample::linux::disks::BlockDevices;
 use lnk_sample::linux::layout::{Kind, Layout};
 use lnk_sample::linux::ports::PortsReader;
+use lnk_sample::track::agent::Totals;
 use lnk_sample::{Absent, Why};
+use lnk_schema::Measure;
+use serde_json::json;
 
 const ROOT: &str = "/";
 const MIB: u64 = 1 << 20;
@@ -398,4 +403,57 @@ fn what_is_not_enabled_says_so_and_only_that() {
     assert!(group.cpu_usage_usec().is_ok());
     assert_eq!(why(group.memory_current_bytes()), Why::NotEnabled);
     assert_eq!(why(group.memory_peak_bytes()), Why::NotEnabled);
+}
+
+#[test]
+#[ignore = "runs in a VM: scripts/vm/test.sh"]
+fn an_agents_group_says_what_it_used_and_wrote_and_read() {
+    let made = Made::new("agent");
+    let mounted = Disk::mount();
+    let mut zoo = Zoo::start(&mut made.command(&format!("exec $LNK_TEST_ZOO disk {}/file 8", Disk::PATH)));
+    let mut looking = Looking::at(zoo.pid());
+    looking.look();
+    zoo.command("go");
+    shell("sync");
+
+    let usage = || made.file("cpu.stat").lines().next().unwrap().rsplit(' ').next().unwrap().parse::<f64>().unwrap();
+    let before = usage() / 1e6;
+    let seen = looking.look();
+    let after = usage() / 1e6;
+    assert_eq!((seen.told().by, seen.told().disk_by), (Totals::ControlGroup, Totals::ControlGroup));
+    let used = seen.value(Measure::CpuUsed);
+    assert!((before..=after).contains(&used), "{before} {used} {after}");
+    let (read, written) = on_device(&made, &Disk::device());
+    assert!(read >= 8 * MIB && written >= 8 * MIB, "{}", made.file("io.stat"));
+    let disk = [Measure::DiskRead, Measure::DiskWritten].map(|measure| seen.value(measure));
+    assert_eq!(disk, [read as f64, written as f64]);
+
+    // The group is charged for the file it read too; memory in use is the process's own.
+    let own = (number(zoo.pid(), "smaps_rollup", "Pss") * 1024) as f64;
+    assert!((seen.value(Measure::MemoryUsed) / own - 1.0).abs() < 0.05, "{own} {:?}", seen.agent());
+    assert!((made.file("memory.current").trim().parse::<f64>().unwrap()) > own);
+    drop(zoo);
+    drop(mounted);
+}
+
+#[test]
+#[ignore = "runs in a VM: scripts/vm/test.sh"]
+fn an_agents_group_has_its_orphans_and_those_of_groups_below() {
+    let made = Made::new("agent");
+    let below = made.below("below");
+    let zoo = Zoo::start(&mut made.command("exec $LNK_TEST_ZOO double-fork"));
+    let daemon = zoo.member("daemon");
+    let other = below.sleeper();
+    let mut pids = vec![zoo.pid(), daemon, other.pid()];
+    pids.sort_unstable();
+    let path = String::from_utf8(made.path().to_vec()).unwrap();
+    for said in [json!({ "pids": [zoo.pid()], "cgroup": path }), json!({ "pids": [zoo.pid()], "unit": "agent" })] {
+        let mut looking = Looking::with(&said);
+        looking.look();
+        let seen = looking.look();
+        assert_eq!(seen.pids(), pids, "{said}");
+        assert!(seen.told().orphans.contains(&daemon));
+        assert_eq!(seen.value(Measure::Processes), 3.0);
+    }
+    drop((other, zoo, below));
 }

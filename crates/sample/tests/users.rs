@@ -3,9 +3,11 @@
 //! Root runs these tests as themselves again, as another user, from a folder that user may read.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "only tests run this")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "only tests run this")]
 
 mod common;
+#[path = "made/loud.rs"]
+mod loud;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -25,7 +27,7 @@ const USER: &str = "65534";
 /// Runs one of the ignored tests below as another user, after a line of shell as root in a namespace of its own.
 fn as_another_user(test: &str, first: &str, namespaces: &[&str]) {
     if !rustix::process::geteuid().is_root() {
-        println!("NOT TESTED: {test}: only root may become another user");
+        loud::not_tested(&format!("{test}: only root may become another user"));
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -121,7 +123,7 @@ fn inner_hidden() {
 #[test]
 fn root_sees_what_is_hidden_from_others() {
     if !rustix::process::geteuid().is_root() {
-        println!("NOT TESTED: only root may mount /proc");
+        loud::not_tested("root where others are kept from seeing: only root may mount /proc");
         return;
     }
     let line = "mount -t proc -o hidepid=2 proc /proc && \"$0\" --exact inner_root --ignored; code=$?; exit $code";

@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "only tests run this")]
 
 mod common;
+#[path = "made/loud.rs"]
+mod loud;
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -87,7 +89,7 @@ fn names_are_any_bytes() {
 #[test]
 fn a_pid_is_used_again() {
     if !rustix::process::geteuid().is_root() {
-        println!("not run: only root may choose a pid");
+        loud::not_tested("a pid that is used again: only root may choose one");
         return;
     }
     let mut zoo = Zoo::open(&["pid-reuse"]);

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
+pub mod loud;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -19,14 +21,14 @@ impl Made {
         let mounts = fs::read_to_string("/proc/self/mountinfo").expect("the mounts");
         let point = mounts.lines().find(|line| line.contains(mounted)).and_then(|line| line.split(' ').nth(4));
         let Some(point) = point else {
-            println!("NOT TESTED: {test}: no control groups with{mounted}here");
+            loud::not_tested(&format!("{test}: no control groups with{mounted}here"));
             return None;
         };
         let dir = Path::new(point).join(format!("lnk test:{}-{test}", std::process::id()));
         match fs::create_dir(&dir) {
             Ok(()) => Some(Made { dir, children: Vec::new() }),
             Err(error) => {
-                println!("NOT TESTED: {test}: a control group can't be made here: {error}");
+                loud::not_tested(&format!("{test}: a control group can't be made here: {error}"));
                 None
             }
         }
