@@ -13,6 +13,7 @@ export async function bundle() {
     target: 'node20',
     format: 'cjs',
     external: ['*.node'],
+    loader: { '.toml': 'text' },
     logLevel: 'warning',
   };
   await Promise.all([

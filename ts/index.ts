@@ -2,3 +2,4 @@
 
 export { measures, type MeasureRow } from './native';
 export { version } from './version';
+export { type AgentDay, type AgentNow, readDay, readNow } from './watch/reading';

@@ -2,8 +2,9 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { codeOf, messageOf } from '../errors';
+import { codeOf, Failure } from '../errors';
 import { parseObject } from '../json';
+import { isName } from '../names';
 import { type Agent, parseAgent } from './agent';
 
 /** The runs there are (one file each, an agent as in contract 1), and what was skipped. */
@@ -12,13 +13,15 @@ export function readRuns(folder: string, machineId: string): { agents: Agent[]; 
   const problems: string[] = [];
   for (const name of runFiles(folder)) {
     const path = join(folder, 'runs', name);
+    // What a file is called is not ours to repeat, unless it keeps the rule.
+    const shown = isName(name) ? path : `A file in ${join(folder, 'runs')}`;
     try {
       const agent = parseAgent(parseObject(readFileSync(path, 'utf8')), machineId);
-      if ('problem' in agent) problems.push(`${path} was skipped: it ${agent.problem}.`);
+      if ('problem' in agent) problems.push(`${shown} was skipped: it ${agent.problem}.`);
       else agents.push(agent);
     } catch (error) {
       // A run that ended meanwhile took its file with it.
-      if (codeOf(error) !== 'ENOENT') problems.push(`${path} was skipped: it ${messageOf(error)}.`);
+      if (codeOf(error) !== 'ENOENT') problems.push(`${shown} was skipped: it ${error instanceof Failure ? error.message : `can't be read (${codeOf(error) ?? 'no reason given'})`}.`);
     }
   }
   return { agents, problems };

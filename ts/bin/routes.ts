@@ -6,5 +6,10 @@ import type { LnkCommandClass } from '../cli/command';
 /** Each command of the group by its word; '' is the group's own. */
 export const routes: ReadonlyMap<string, () => Promise<LnkCommandClass>> = new Map([
   ['', async () => (await import('../cli/measure')).MeasureCommand],
+  ['start', async () => (await import('../cli/start')).StartCommand],
+  ['stop', async () => (await import('../cli/stop')).StopCommand],
+  ['status', async () => (await import('../cli/status')).StatusCommand],
+  ['settings', async () => (await import('../cli/settings')).SettingsCommand],
   ['check', async () => (await import('../cli/check')).CheckCommand],
+  ['delete', async () => (await import('../cli/delete')).DeleteCommand],
 ]);

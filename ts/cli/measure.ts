@@ -1,12 +1,14 @@
 import { Command, Option } from 'clipanion';
 import { nearest } from '../suggest';
 import { Failure, Misuse } from '../errors';
+import { measureFolder } from '../agents/folder';
 import { measures, type Unit } from '../native';
+import type { Hour } from '../native/store';
 import { showUnit } from '../show/agent';
 import { showTree } from '../show/tree';
 import { agentsOf, pidOf, type View } from '../show/view';
 import { LnkCommand } from './command';
-import { lookTwice } from './look';
+import { keptDay, viewNow, withDay } from './view';
 
 /** `lnk measure`: this machine as a tree, one agent, or one of its processes. */
 export class MeasureCommand extends LnkCommand {
@@ -16,7 +18,8 @@ export class MeasureCommand extends LnkCommand {
     details: `
       Shows this machine, the agents on it and each agent's processes: the memory they hold now, the CPU they have used
       and use now, what crossed an agent's proxy, and the processes and ports it has. Agents are those of Link, and the
-      programs of known harnesses running as this user; each is measured from outside.
+      programs of known harnesses running as this user; each is measured from outside. Where a watcher runs
+      (\`start\`), what it saw last is shown, and over the last day.
     `,
     examples: [
       ['This machine as a tree', '$0'],
@@ -33,15 +36,22 @@ export class MeasureCommand extends LnkCommand {
 
   async execute(): Promise<number> {
     const pid = this.#parsePid();
-    const view = await lookTwice();
+    const folder = measureFolder(this.context.env);
+    const seen = await viewNow(folder);
     const { stdout } = this.context;
     if (this.agent === undefined) {
+      const view = withDay(seen, keptDay(folder));
       stdout.write(this.json ? this.#jsonOf(view, view.look.units) : showTree(view, this.paint, this.width));
       return 0;
     }
-    const { agent, processes } = findAgent(view, this.agent);
-    if (pid === undefined) stdout.write(this.#page(view, agent, processes));
-    else stdout.write(this.#page(view, findProcess(agent, processes, pid), []));
+    // One that runs is named by the look; one that has ended, by the whole day.
+    const { agent: named } = findIn(seen, this.agent) ?? findAgent(withDay(seen, keptDay(folder)), this.agent);
+    const day = keptDay(folder, named.id);
+    const view = withDay(seen, day);
+    const { agent, processes } = findAgent(view, named.id);
+    const unit = pid === undefined ? agent : findProcess(agent, processes, pid);
+    const running = pid === undefined ? processes.filter(({ id }) => !view.ended?.has(id)) : [];
+    stdout.write(this.#page(view, unit, running, day?.hours.get(unit.id)));
     return 0;
   }
 
@@ -52,30 +62,40 @@ export class MeasureCommand extends LnkCommand {
     return Number(this.pid);
   }
 
-  #page(view: View, unit: Unit, processes: Unit[]): string {
-    if (this.json) return this.#jsonOf(view, [unit, ...processes]);
-    return showUnit(unit, processes, view, measures(), this.paint, this.width);
+  #page(view: View, unit: Unit, processes: Unit[], hours: Hour[] = []): string {
+    if (this.json) return this.#jsonOf(view, [unit, ...processes], hours);
+    return showUnit(unit, processes, hours, view, measures(), this.paint, this.width);
   }
 
-  #jsonOf(view: View, units: Unit[]): string {
+  #jsonOf(view: View, units: Unit[], hours?: Hour[]): string {
     const withDay = units.map((unit) => ({
       ...unit,
       measures: Object.fromEntries(Object.entries(unit.measures).map(([name, { now, day }]) => [name, { now, day: day ?? null }])),
     }));
-    return `${JSON.stringify({ at: view.look.at, units: withDay })}\n`;
+    return `${JSON.stringify({ at: view.look.at, units: withDay, ...(hours !== undefined && { hours }) })}\n`;
   }
 }
 
-/** The agent of an ID, else of a name. */
-function findAgent(view: View, wanted: string): { agent: Unit; processes: Unit[] } {
+interface Found {
+  agent: Unit;
+  processes: Unit[];
+}
+
+/** The agent of an ID, else of a name; undefined if there is none. */
+function findIn(view: View, wanted: string): Found | undefined {
   const agents = agentsOf(view.look);
   const byId = agents.find(({ agent }) => agent.id === wanted);
   const named = byId ? [byId] : agents.filter(({ agent }) => agent.name === wanted);
-  const [found, another] = named;
-  if (found !== undefined && another === undefined) return found;
-  if (found !== undefined) {
+  if (named.length > 1) {
     throw new Failure(`${named.length} agents are called ${wanted}. Say which by its ID: ${named.map(({ agent }) => agent.id).join(', ')}`);
   }
+  return named[0];
+}
+
+function findAgent(view: View, wanted: string): Found {
+  const found = findIn(view, wanted);
+  if (found !== undefined) return found;
+  const agents = agentsOf(view.look);
   const names = agents.map(({ agent }) => agent.name ?? agent.id);
   const meant = nearest(wanted, names);
   const hint = meant !== undefined ? `Did you mean ${meant}?` : names.length > 0 ? `Here are: ${names.join(', ')}` : 'No agent runs here.';

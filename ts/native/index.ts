@@ -2,6 +2,7 @@
 
 import { loadNative } from './load';
 import { type Look, parseLook } from './look';
+import type { NativeLook, Store } from './store';
 
 export type { Look, Unit } from './look';
 
@@ -94,9 +95,19 @@ export class Sampler {
     this.#sampler = new (loadNative().Sampler)(JSON.stringify({ pssBudgetMs }));
   }
 
+  /** Goes on from the last look of a store, so that no total falls or begins anew. */
+  resume(store: Store): void {
+    this.#sampler.resume(store);
+  }
+
+  /** Takes a look, and leaves it where the store takes it from. */
+  take(request: LookRequest): NativeLook {
+    return this.#sampler.look(JSON.stringify(request));
+  }
+
   /** Takes a look. */
   look(request: LookRequest): { look: Look; report: LookReport } {
-    const look = this.#sampler.look(JSON.stringify(request));
+    const look = this.take(request);
     return { look: parseLook(look.json()), report: JSON.parse(look.report()) as LookReport };
   }
 }

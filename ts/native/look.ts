@@ -31,8 +31,11 @@ export interface Look {
  */
 export function parseLook(text: string): Look {
   const { at, units } = parseObject(text);
-  return { at: isNumber(at) ? at : 0, units: listOf(units).flatMap(parseUnit) };
+  return { at: isNumber(at) ? at : 0, units: parseUnits(units) };
 }
+
+/** The units of a list; what isn't one is left out. */
+export const parseUnits = (units: unknown): Unit[] => listOf(units).flatMap(parseUnit);
 
 function parseUnit(entry: unknown): Unit[] {
   if (!isObject(entry) || !isUnitId(entry['id'])) return [];
@@ -52,9 +55,11 @@ function parseUnit(entry: unknown): Unit[] {
 }
 
 function parseMeasures(said: Record<string, unknown>): Unit['measures'] {
-  const measures: Record<string, { now: number | null }> = {};
+  const measures: Record<string, { now: number | null; day?: number }> = {};
   for (const [name, value] of Object.entries(said)) {
-    if (isName(name) && isObject(value) && isNumber(value['now'])) measures[name] = { now: value['now'] };
+    if (!isName(name) || !isObject(value)) continue;
+    const { now, day } = value;
+    if (isNumber(now) || isNumber(day)) measures[name] = { now: isNumber(now) ? now : null, ...(isNumber(day) && { day }) };
   }
   return measures;
 }

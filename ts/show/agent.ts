@@ -1,18 +1,25 @@
 // One agent, or one process: every measure there is of it.
 
 import type { MeasureRow, Unit } from '../native';
+import type { Hour } from '../native/store';
 import { measureLabel } from './absences';
+import { showHours } from './hours';
+import { watcherNotes } from './notes';
 import { bytes, duration, inUnit, percent } from './numbers';
 import type { Paint } from './paint';
+import { spark } from './spark';
 import { type Row, shorten, showTable } from './table';
 import { day, now, processLabel, type View } from './view';
 import { wrap } from './wrap';
 
-/** A unit's page: its measures now and over the day, and its processes; no line wider than asked. */
-export function showUnit(unit: Unit, processes: Unit[], view: View, table: MeasureRow[], paint: Paint, width: number): string {
-  const parts = [heading(unit, paint, width), measureLines(unit, view, table, paint, width)];
+/** A unit's page: its measures now and over the day, its day an hour at a time, its processes; no line wider than asked. */
+export function showUnit(unit: Unit, processes: Unit[], hours: Hour[], view: View, table: MeasureRow[], paint: Paint, width: number): string {
+  const parts = [heading(unit, paint, width), measureLines(unit, hours, view, table, paint, width)];
+  const byHour = showHours(hours, table, paint, width);
+  if (byHour.length > 0) parts.push(byHour);
   if (processes.length > 0) parts.push(processLines(processes, view, paint, width));
-  if (!view.hasDay) parts.push([paint.dim(wrap('The day is what a watcher keeps; none is running here.', width, 0))]);
+  const notes = watcherNotes(view, new Map([[unit.id, unit.name ?? unit.id]]));
+  if (notes.length > 0) parts.push(notes.map((note) => paint.dim(wrap(note, width, 0))));
   return `${parts.map((lines) => lines.join('\n')).join('\n\n')}\n`;
 }
 
@@ -26,17 +33,17 @@ function heading(unit: Unit, paint: Paint, width: number): string[] {
   return facts.length === 0 ? [name] : [name, paint.dim(wrap(facts.join(' · '), width, 0))];
 }
 
-function measureLines(unit: Unit, view: View, table: MeasureRow[], paint: Paint, width: number): string[] {
+function measureLines(unit: Unit, hours: Hour[], view: View, table: MeasureRow[], paint: Paint, width: number): string[] {
   const rows = table.flatMap(({ name, unit: base }): Row[] => {
     const [value, overDay] = [now(unit, name), day(unit, name)];
     if (value === undefined && overDay === undefined) return [];
     const cells = [value, overDay].map((each) => (each === undefined ? '' : inUnit(each, base)));
-    return [plainRow(measureLabel(name), cells)];
+    return [plainRow(measureLabel(name), [...cells, ...(hours.length === 0 ? [] : [spark(hours.map(({ measures }) => measures[name]))])])];
   });
   const rate = view.cpuRates.get(unit.id);
   if (rate !== undefined) rows.unshift(plainRow('cpu now', [percent(rate), '']));
   if (rows.length === 0) return [paint.dim('Nothing is known of it now.')];
-  const columns = [{ title: 'now', rank: 0 }, { title: 'day', rank: 1 }];
+  const columns = [{ title: 'now', rank: 0 }, { title: 'day', rank: 1 }, ...(hours.length === 0 ? [] : [{ title: 'each hour of it'.padEnd(hours.length), rank: 2 }])];
   return showTable(columns, rows, paint, width);
 }
 

@@ -2,7 +2,7 @@
 
 import type { Unit } from '../native';
 import { measureLabel, missingOf } from './absences';
-import { bytes, many } from './numbers';
+import { bytes, duration, many } from './numbers';
 import type { Paint } from './paint';
 import { agentLabel, agentsOf, memory, pidOf, type View } from './view';
 import { wrap } from './wrap';
@@ -16,9 +16,9 @@ export function notesOf(view: View, paint: Paint, width: number): string[] {
   const units = agents.map(({ agent }) => agent);
   const labels = new Map(units.map((agent) => [agent.id, agentLabel(agent, units)]));
   const warnings = [...orphanNotes(view, agents, labels), ...view.problems];
-  const facts = agents.length === 0 ? [noAgents()] : [...tokenNotes(view, units, labels), ...estimateNotes(view, labels)];
+  const facts = agents.every(({ agent }) => view.ended?.has(agent.id)) ? [noAgents()] : [...tokenNotes(view, units, labels), ...estimateNotes(view, labels)];
   facts.push(...missingNotes(view));
-  if (!view.hasDay) facts.push('Tokens, turns and spend are of the last day, which a watcher keeps; none is running here, so they are empty.');
+  facts.push(...watcherNotes(view, labels));
   const lines = (note: string, mark: string, colour: (text: string) => string) =>
     wrap(note, Math.min(width, 110), 2)
       .split('\n')
@@ -34,6 +34,24 @@ function noAgents(): string {
   );
 }
 
+/** Of the day and who keeps it: the watcher and what it costs, or how to have one. */
+export function watcherNotes(view: View, labels: Map<string, string>): string[] {
+  const ended = [...labels].filter(([id]) => view.ended?.has(id)).map(([, label]) => label);
+  const notes = ended.length === 0 ? [] : [`Not running any more, with the day it was: ${some(ended)}.`];
+  const start = 'Start one with `lnk measure start`.';
+  if (view.watcher === undefined) {
+    notes.push(
+      view.hasDay
+        ? `No watcher runs here; the day is as one kept it, up to ${duration(Math.max(0, view.look.at - (view.dayEnds ?? view.look.at)))} ago. ${start}`
+        : `Tokens, turns and spend are of the last day, which a watcher keeps; none is running here, so they are empty. ${start}`,
+    );
+  } else if (view.watcher.cost !== null) {
+    const { cpu, memory } = view.watcher.cost;
+    notes.push(`The watcher looks every ${view.watcher.every}s; since it started it has cost ${duration(cpu)} of CPU, and holds ${bytes(memory)}.`);
+  }
+  return notes;
+}
+
 function orphanNotes(view: View, agents: { agent: Unit; processes: Unit[] }[], labels: Map<string, string>): string[] {
   const processes = new Map(agents.map(({ agent, processes }) => [agent.id, processes]));
   return view.report.agents.flatMap(({ id, orphans }) => {
@@ -46,7 +64,7 @@ function orphanNotes(view: View, agents: { agent: Unit; processes: Unit[] }[], l
 }
 
 function tokenNotes(view: View, agents: Unit[], labels: Map<string, string>): string[] {
-  const unmetered = agents.filter(({ id }) => !view.metered.has(id)).map(({ id }) => labels.get(id) ?? id);
+  const unmetered = agents.filter(({ id }) => !view.metered.has(id) && !view.ended?.has(id)).map(({ id }) => labels.get(id) ?? id);
   if (unmetered.length === 0) return [];
   const whose = unmetered.length === 1 ? "its model's answers pass no proxy that counts them" : "their models' answers pass no proxy that counts them";
   return [`Tokens of ${some(unmetered)} aren't metered: ${whose}. An agent that Link runs in a sandbox has one.`];

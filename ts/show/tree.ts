@@ -45,8 +45,9 @@ export function showTree(view: View, paint: Paint, width: number): string {
   const rows: Row[] = machine ? [row(machine, '', machine.name ?? machine.id, paint.bold, view)] : [];
   agents.forEach(({ agent, processes }, at) => {
     const last = at === agents.length - 1;
-    rows.push(row(agent, last ? '└─ ' : '├─ ', agentLabel(agent, units), (name) => paint.bold(paint.name(name)), view));
-    rows.push(...processRows(processes, last ? '   ' : '│  ', paint, view));
+    rows.push(row(agent, last ? '└─ ' : '├─ ', agentLabel(agent, units), view.ended?.has(agent.id) ? paint.dim : (name) => paint.bold(paint.name(name)), view));
+    // Of processes that have ended there may be any number; their agent has their day.
+    rows.push(...processRows(processes.filter(({ id }) => !view.ended?.has(id)), last ? '   ' : '│  ', paint, view));
   });
   return [...showTable(COLUMNS, rows, paint, width), '', ...notesOf(view, paint, width)].join('\n') + '\n';
 }

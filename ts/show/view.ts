@@ -12,8 +12,14 @@ export interface View {
   metered: ReadonlySet<string>;
   /** What went wrong while it was put together. */
   problems: string[];
-  /** Whether a watcher keeps a day. */
+  /** Whether there is a day: what a watcher kept. */
   hasDay: boolean;
+  /** The watcher whose last look this is, where one runs: how far apart its looks are, and what it costs itself. */
+  watcher?: { every: number; cost: { cpu: number; memory: number } | null };
+  /** Units of the day that aren't running any more. */
+  ended?: ReadonlySet<string>;
+  /** The day's last look, in seconds since 1970. */
+  dayEnds?: number;
 }
 
 /** A unit's value now, where it has one. */

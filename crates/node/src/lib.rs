@@ -2,5 +2,8 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "napi hands arguments over by value")]
 
+mod lock;
 mod sampler;
 mod schema;
+mod store;
+mod task;

@@ -1,6 +1,7 @@
 //! The sampler and its looks, for TypeScript.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use lnk_sample::linux::sampler::Sampler;
 use lnk_sample::report::Report;
@@ -9,6 +10,8 @@ use lnk_schema::Look;
 use napi::{Error, Result};
 use napi_derive::napi;
 use serde::Deserialize;
+
+use crate::store::BindingStore;
 
 /// CPU milliseconds a look may spend on reading memory, where the caller doesn't say.
 const MEMORY_BUDGET_MS: f64 = 5.0;
@@ -37,20 +40,27 @@ impl BindingSampler {
         Ok(BindingSampler(sampler))
     }
 
+    /// Goes on from the last look a store has, so that no total falls or begins anew.
+    #[napi(catch_unwind)]
+    pub fn resume(&mut self, store: &BindingStore) {
+        self.0.resume(store.last_units());
+    }
+
     /// Looks. `request` is JSON: `{machine: {id, name}, agents: […], found}`. Throws if it isn't, or if the system gives
     /// no list of processes.
     #[napi(catch_unwind)]
     pub fn look(&mut self, request: String) -> Result<BindingLook> {
         let request = Request::from_json(&request).map_err(Error::from_reason)?;
         let (look, report) = self.0.look(&request).map_err(|absent| Error::from_reason(absent.to_string()))?;
-        Ok(BindingLook { look, report })
+        Ok(BindingLook { look: Arc::new(look), report })
     }
 }
 
 /// One look.
 #[napi(js_name = "Look")]
 pub struct BindingLook {
-    look: Look,
+    /// Shared with the threads that keep it.
+    look: Arc<Look>,
     report: Report,
 }
 
@@ -59,12 +69,19 @@ impl BindingLook {
     /// The units as JSON: `{at, units: [{id, kind, parent, name, owner, teams, measures: {NAME: {now}}}]}`.
     #[napi(catch_unwind)]
     pub fn json(&self) -> Result<String> {
-        serde_json::to_string(&self.look).map_err(|error| Error::from_reason(error.to_string()))
+        serde_json::to_string(&*self.look).map_err(|error| Error::from_reason(error.to_string()))
     }
 
     /// What the look says of itself as JSON: `{elapsedMs, micros, sources: […], agents: […]}`.
     #[napi(catch_unwind)]
     pub fn report(&self) -> Result<String> {
         serde_json::to_string(&self.report).map_err(|error| Error::from_reason(error.to_string()))
+    }
+}
+
+impl BindingLook {
+    /// The look itself, for a thread that keeps it.
+    pub fn share(&self) -> Arc<Look> {
+        self.look.clone()
     }
 }

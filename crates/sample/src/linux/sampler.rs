@@ -19,6 +19,7 @@ use crate::report::{AgentReport, Report, SourceReport};
 use crate::request::{Agent, From, Request};
 use crate::track::agent::{AgentState, Totals};
 use crate::track::pss::{Budget, Candidate};
+use crate::track::resume::{LastUnit, Resume};
 use crate::track::tree::{Account, AgentKey, Claim, Tracked, Tree};
 use crate::{Absent, DiskBytes, Identity, Why};
 
@@ -45,6 +46,7 @@ pub struct Sampler {
     looks: u64,
     before: Option<Instant>,
     machine_peak_bytes: f64,
+    resume: Resume,
     costs: Costs,
 }
 
@@ -122,8 +124,14 @@ impl Sampler {
             looks: 0,
             before: None,
             machine_peak_bytes: 0.0,
+            resume: Resume::default(),
             costs: Costs::default(),
         })
+    }
+
+    /// Goes on where another sampler left off, so that no total falls or begins anew: `last` is what its last look had.
+    pub fn resume(&mut self, last: impl IntoIterator<Item = LastUnit>) {
+        self.resume = Resume::from_iter(last);
     }
 
     /// Looks.
@@ -157,6 +165,7 @@ impl Sampler {
             look.units.extend(units);
             reports.extend(report);
         }
+        self.resume.go_on(&mut look.units);
         let micros = start.elapsed().as_secs_f64() * 1e6;
         Ok((look, Report { elapsed_ms, micros, sources: self.sources(absences), agents: reports }))
     }

@@ -2,4 +2,5 @@
 
 pub mod agent;
 pub mod pss;
+pub mod resume;
 pub mod tree;

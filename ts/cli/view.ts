@@ -1,0 +1,57 @@
+// What `lnk measure` shows: the watcher's last look where one runs, else a look of its own; and the day, where one was kept.
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Unit } from '../native';
+import { type Day, type LastLook, readKeptDay, readLastLook } from '../native/store';
+import type { View } from '../show/view';
+import { isFresh } from '../watch/status';
+
+/** What there is to show, without the day. */
+export async function viewNow(folder: string): Promise<View> {
+  const last = hasKept(folder) ? readLastLook(folder) : undefined;
+  if (last !== undefined && isFresh(last, Date.now())) return viewOf(last);
+  // Loaded only where it is needed: a look of one's own asks other programs, and reads all of /proc twice.
+  const { lookTwice } = await import('./look');
+  return lookTwice();
+}
+
+const hasKept = (folder: string): boolean => existsSync(join(folder, 'fine'));
+
+function viewOf({ at, units, every, cost }: LastLook): View {
+  const report = { elapsedMs: null, sources: [], agents: [] };
+  return { look: { at, units }, report, cpuRates: new Map(), metered: new Set(), problems: [], hasDay: true, watcher: { every, cost } };
+}
+
+/** The kept day; `agent`: only this agent's and its processes', with their hours. None where nothing was kept. */
+export const keptDay = (folder: string, agent?: string): Day | undefined => (hasKept(folder) ? readKeptDay(folder, agent) : undefined);
+
+/** A view with a day: each unit's own, and those of the day's units that aren't running any more. */
+export function withDay(view: View, day: Day | undefined): View {
+  if (day === undefined || day.lastLook === null) return { ...view, hasDay: false };
+  const ofDay = new Map(day.units.map((unit) => [unit.id, unit]));
+  const running = new Set(view.look.units.map(({ id }) => id));
+  const ended = day.units.filter(({ id, kind }) => !running.has(id) && kind !== 'machine').map((unit) => joined({ ...unit, measures: {} }, unit));
+  const units = [...view.look.units.map((unit) => joined(unit, ofDay.get(unit.id))), ...ended];
+  const counted = day.units.filter(({ measures }) => (measures['link.requests.model.sum']?.day ?? 0) > 0).map(({ id }) => id);
+  return {
+    ...view,
+    look: { at: view.look.at, units },
+    metered: new Set([...view.metered, ...counted]),
+    problems: [...view.problems, ...day.skipped],
+    hasDay: true,
+    ended: new Set(ended.map(({ id }) => id)),
+    dayEnds: day.lastLook,
+  };
+}
+
+/** A unit as it is now, with its day. */
+function joined(unit: Unit, ofDay: Unit | undefined): Unit {
+  if (ofDay === undefined) return unit;
+  const names = [...new Set([...Object.keys(unit.measures), ...Object.keys(ofDay.measures)])];
+  const measures = names.map((name) => {
+    const day = ofDay.measures[name]?.day;
+    return [name, { now: unit.measures[name]?.now ?? null, ...(day !== undefined && { day }) }] as const;
+  });
+  return { ...unit, measures: Object.fromEntries(measures) };
+}

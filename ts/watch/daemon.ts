@@ -1,0 +1,94 @@
+// The watcher in the background: started so that it outlives its terminal, and asked for by its lock.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, realpathSync } from 'node:fs';
+import { basename, resolve } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { makeMeasureFolder } from '../agents/folder';
+import { Failure } from '../errors';
+import { type Holder, lockHolder, readLastLook } from '../native/store';
+import { readSettings } from '../settings/settings';
+import { LOG_FLAGS, logPath, logSize, logTail } from './log';
+
+/** How long a first look may take: Link's list may take 5 s of it. */
+const FIRST_LOOK_MS = 20_000;
+const ASK_AGAIN_MS = 20;
+
+/** What a program that runs for long is given of the environment: nothing that may hold a key. */
+const KEPT = /^(HOME|PATH|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|XDG_\w+|DBUS_SESSION_BUS_ADDRESS|LNK_\w+|NODE_EXTRA_CA_CERTS|SSL_CERT_\w+)$/;
+/** Those of them that name a file, which may be named from where we are. */
+const PATHS = ['LNK_HOME', 'LNK_COMMAND', 'LNK_MEASURE_NATIVE'];
+
+/** A watcher that runs. */
+export interface Running {
+  holder: Holder;
+  /** Whether this call started it. */
+  started: boolean;
+}
+
+/**
+ * Starts a watcher unless one runs, and waits until it has taken its first look.
+ *
+ * @throws {Failure} it could not, and why, with the end of its log
+ */
+export async function startWatcher(folder: string, env: NodeJS.ProcessEnv): Promise<Running> {
+  makeMeasureFolder(folder);
+  readSettings(folder);
+  const before = lockHolder(folder);
+  if (before !== undefined) return { holder: await firstLook(folder, 0), started: false };
+  const logFrom = logSize(folder);
+  const child = spawnWatcher(folder, env);
+  const holder = await firstLook(folder, logFrom, child);
+  child.unref();
+  return { holder, started: holder.pid === child.pid };
+}
+
+/** Waits for the first look of whoever holds the lock: the child, or the watcher of another start that was quicker. */
+async function firstLook(folder: string, logFrom: number, child?: ChildProcess): Promise<Holder> {
+  const deadline = performance.now() + FIRST_LOOK_MS;
+  for (;;) {
+    const holder = lockHolder(folder);
+    if (holder !== undefined && hasLooked(folder, holder)) return holder;
+    const hasEnded = child !== undefined && (child.exitCode !== null || child.signalCode !== null || child.pid === undefined);
+    if (hasEnded && holder === undefined) throw notStarted(folder, logFrom, 'The watcher could not start.');
+    if (child === undefined && holder === undefined) throw notStarted(folder, logFrom, 'The watcher that ran has just ended. Start it again.');
+    if (performance.now() >= deadline) throw notStarted(folder, logFrom, `A watcher runs, and has taken no look in ${FIRST_LOOK_MS / 1000} s.`);
+    await wait(ASK_AGAIN_MS);
+  }
+}
+
+function hasLooked(folder: string, { since, isWatcher, pid }: Holder): boolean {
+  if (!isWatcher) throw new Failure(`watch.lock in ${folder} is held by ${pid === null ? 'a process in another container' : `process ${pid}, which is no watcher`}.`);
+  const last = readLastLook(folder);
+  return last !== undefined && since !== null && last.at >= since;
+}
+
+function notStarted(folder: string, logFrom: number, why: string): Failure {
+  const tail = logTail(folder, logFrom);
+  const said = tail.length === 0 ? `${logPath(folder)} says nothing of it.` : `${logPath(folder)} ends with:\n${tail.map((line) => `  ${line}`).join('\n')}`;
+  return new Failure(`${why} ${said}`);
+}
+
+/** Starts `start --foreground` in a session of its own: no terminal's end, and no pipe's, is its end. */
+function spawnWatcher(folder: string, env: NodeJS.ProcessEnv): ChildProcess {
+  const program = realpathSync(process.argv[1] ?? '');
+  const words = basename(program).startsWith('lnk-measure') ? [] : ['measure'];
+  const log = openSync(logPath(folder), LOG_FLAGS, 0o600);
+  try {
+    return spawn(process.execPath, [program, ...words, 'start', '--foreground'], {
+      cwd: '/',
+      detached: true,
+      env: cleanEnvironment(env),
+      // What it says itself goes to the log by name; this is for what ends it.
+      stdio: ['ignore', 'ignore', log],
+    }).on('error', () => undefined);
+  } finally {
+    closeSync(log);
+  }
+}
+
+function cleanEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const kept = Object.entries(env).filter(([name]) => KEPT.test(name));
+  const absolute = kept.map(([name, value]) => [name, PATHS.includes(name) && value?.includes('/') ? resolve(value) : value]);
+  return Object.fromEntries(absolute) as NodeJS.ProcessEnv;
+}

@@ -1,0 +1,156 @@
+// The watcher: a look every `every`, whatever the disk or another program does meanwhile.
+
+import { statSync } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
+import { messageOf } from '../errors';
+import { Sampler } from '../native';
+import { type NativeLook, openStore, resumedOf, type Store } from '../native/store';
+import { readSettings, type Settings, settingsOf, settingsPath } from '../settings/settings';
+import { version } from '../version';
+import { Lists } from './lists';
+import type { Log } from './log';
+
+/** Looks that may wait for a slow disk; past that the newest is dropped, and the log says so. */
+const MOST_WAITING = 60;
+/** How long the end may take: what is under way is then left to itself. */
+const END_MS = 4000;
+/** Nothing is counted from other programs' files yet. */
+const COUNTED = '{}';
+
+/** Watches until it is told to end. Whoever runs it holds the folder's lock. */
+export class Watcher {
+  readonly #folder: string;
+  readonly #log: Log;
+  readonly #lists: Lists;
+  readonly #sampler = new Sampler();
+  readonly #store: Store;
+  #settings: Settings;
+  #settingsStamp: string;
+  #waiting: NativeLook[] = [];
+  #keeping: Promise<void> | undefined;
+  #tidying: Promise<void> | undefined;
+  #minute = -1;
+
+  /** @throws the settings, the store or the system can't be read */
+  constructor(folder: string, env: NodeJS.ProcessEnv, log: Log) {
+    this.#folder = folder;
+    this.#log = log;
+    this.#settingsStamp = stampOf(settingsPath(folder));
+    this.#settings = settingsOf(readSettings(folder));
+    this.#store = openStore(folder, this.#settings);
+    this.#sampler.resume(this.#store);
+    this.#lists = new Lists(env, log);
+    log.say(`started: version ${version}, process ${process.pid}, ${this.#told()}`);
+    for (const note of resumedOf(this.#store).notes) log.say(`kept before: ${note}`);
+  }
+
+  /** Looks until the signal, then ends in order. */
+  async run(signal: AbortSignal): Promise<void> {
+    await this.#lists.current();
+    // The grid is the monotonic clock's: setting the clock moves no look.
+    let origin = performance.now();
+    let at = 0;
+    while (!signal.aborted) {
+      const { everyMs } = this.#settings;
+      await this.#look();
+      this.#readSettingsAgain();
+      if (this.#settings.everyMs !== everyMs) [origin, at] = [performance.now(), 0];
+      // A look that overran leaves its places in the grid empty; a timer that fires early doesn't take one twice.
+      at = Math.max(at + 1, Math.ceil((performance.now() - origin) / this.#settings.everyMs));
+      await wait(origin + at * this.#settings.everyMs - performance.now(), undefined, { signal }).catch(() => undefined);
+    }
+    await this.#end();
+  }
+
+  async #look(): Promise<void> {
+    const { request } = await this.#lists.current();
+    let look: NativeLook;
+    try {
+      look = this.#sampler.take(request);
+      this.#log.tell('looking', []);
+    } catch (error) {
+      this.#log.tell('looking', [messageOf(error)]);
+      return;
+    }
+    const room = this.#waiting.length < MOST_WAITING;
+    if (room) this.#waiting.push(look);
+    this.#log.tell('disk', room ? [] : [`${MOST_WAITING} looks wait to be kept; newer ones are dropped`]);
+    this.#keeping ??= this.#keepAll().finally(() => (this.#keeping = undefined));
+    this.#lists.refresh();
+  }
+
+  async #keepAll(): Promise<void> {
+    for (let look = this.#waiting.shift(); look !== undefined; look = this.#waiting.shift()) await this.#keep(look);
+  }
+
+  /** Keeps a look, and the copies made for speed. */
+  async #keep(look: NativeLook): Promise<void> {
+    try {
+      const aside = await this.#store.append(look, COUNTED);
+      this.#log.tell('minutes', aside === null ? [] : [aside]);
+      const { user, system } = process.cpuUsage();
+      await this.#store.writeNow(look, this.#settings.everyMs, (user + system) / 1e6, process.memoryUsage.rss());
+      const minute = Math.floor(performance.now() / 60_000);
+      if (minute !== this.#minute) {
+        await this.#store.writeDay();
+        this.#minute = minute;
+        this.#tidy();
+      }
+      this.#log.tell('keeping', []);
+    } catch (error) {
+      this.#log.tell('keeping', [messageOf(error)]);
+    }
+  }
+
+  #tidy(): void {
+    this.#tidying ??= this.#store
+      .tidy(Date.now())
+      .then((problems) => this.#log.tell('tidying', problems))
+      .catch((error: unknown) => this.#log.tell('tidying', [messageOf(error)]))
+      .finally(() => (this.#tidying = undefined));
+  }
+
+  /** Takes settings that changed since they were read; bad ones change nothing. */
+  #readSettingsAgain(): void {
+    const stamp = stampOf(settingsPath(this.#folder));
+    if (stamp === this.#settingsStamp) return;
+    this.#settingsStamp = stamp;
+    try {
+      const settings = settingsOf(readSettings(this.#folder));
+      this.#log.tell('settings', []);
+      if (JSON.stringify(settings) === JSON.stringify(this.#settings)) return;
+      this.#settings = settings;
+      this.#store.set(JSON.stringify(settings));
+      this.#log.say(`settings: ${this.#told()}`);
+    } catch (error) {
+      this.#log.tell('settings', [`${messageOf(error)} The last good ones hold.`]);
+    }
+  }
+
+  #told(): string {
+    const { everyMs, keepFineMs, keepMinutesMs, processes } = this.#settings;
+    const hours = (ms: number) => `${ms / 3_600_000} h`;
+    return `a look every ${everyMs / 1000} s, kept ${hours(keepFineMs)}, minutes ${hours(keepMinutesMs)}, processes ${processes ? 'too' : 'not'}`;
+  }
+
+  async #end(): Promise<void> {
+    const finish = async () => {
+      await this.#keeping;
+      await this.#store.writeDay();
+      await this.#tidying;
+    };
+    const late = new AbortController();
+    const ended = await Promise.race([
+      finish().then(() => 'ended', (error: unknown) => `ended: ${messageOf(error)}`),
+      wait(END_MS, 'ended: what was under way on the disk took too long', { signal: late.signal }),
+    ]);
+    late.abort();
+    this.#log.say(ended);
+  }
+}
+
+/** Tells one state of a file from another. */
+function stampOf(path: string): string {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat === undefined ? '' : `${stat.ino} ${stat.mtimeMs} ${stat.ctimeMs} ${stat.size}`;
+}
