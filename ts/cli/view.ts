@@ -3,14 +3,14 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Unit } from '../native';
-import { type Day, type LastLook, readKeptDay, readLastLook } from '../native/store';
+import { type Day, type LastLook, readKeptDay } from '../native/store';
 import type { View } from '../show/view';
-import { isFresh } from '../watch/status';
+import { readWatched } from '../watch/status';
 
 /** What there is to show, without the day. */
 export async function viewNow(folder: string): Promise<View> {
-  const last = hasKept(folder) ? readLastLook(folder) : undefined;
-  if (last !== undefined && isFresh(last, Date.now())) return viewOf(last);
+  const last = hasKept(folder) ? readWatched(folder) : undefined;
+  if (last !== undefined) return viewOf(last);
   // Loaded only where it is needed: a look of one's own asks other programs, and reads all of /proc twice.
   const { lookTwice } = await import('./look');
   return lookTwice();
@@ -18,9 +18,9 @@ export async function viewNow(folder: string): Promise<View> {
 
 const hasKept = (folder: string): boolean => existsSync(join(folder, 'fine'));
 
-function viewOf({ at, units, every, cost }: LastLook): View {
+function viewOf({ at, units, every, cost, rates }: LastLook): View {
   const report = { elapsedMs: null, sources: [], agents: [] };
-  return { look: { at, units }, report, cpuRates: new Map(), metered: new Set(), problems: [], hasDay: true, watcher: { every, cost } };
+  return { look: { at, units }, report, cpuRates: rates, metered: new Set(), problems: [], hasDay: true, watcher: { every, cost } };
 }
 
 /** The kept day; `agent`: only this agent's and its processes', with their hours. None where nothing was kept. */

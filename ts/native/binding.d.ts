@@ -76,8 +76,8 @@ export declare function measures(): string
 export declare function readDay(folder: string, atMs: number, unit?: string | undefined | null): string
 
 /**
- * The watcher's last look as JSON: `{at, units: […], every, cost: {cpu, memory} | null}`, `every` in seconds; null if
- * there is none to believe.
+ * The watcher's last look as JSON: `{at, units: […], every, cost: {cpu, memory} | null, rates: {ID: cores}}`, `every` in
+ * seconds, `rates` over the time since the look before; null if there is none to believe.
  */
 export declare function readNow(folder: string, atMs: number): string | null
 

@@ -65,14 +65,16 @@ export interface LastLook extends Look {
   every: number;
   /** What the watcher itself costs: core-seconds since it started, and bytes. */
   cost: { cpu: number; memory: number } | null;
+  /** Cores in use since the look before, by unit. */
+  rates: ReadonlyMap<string, number>;
 }
 
 /** The watcher's last look, if there is one to believe; whether it is recent is the caller's to judge. */
 export function readLastLook(folder: string): LastLook | undefined {
   const text = loadNative().readNow(folder, Date.now());
   if (text === null) return undefined;
-  const { at, units, every, cost } = parseObject(text);
-  return { at: Number(at), units: parseUnits(units), every: Number(every), cost: cost as LastLook['cost'] };
+  const { at, units, every, cost, rates } = parseObject(text);
+  return { at: Number(at), units: parseUnits(units), every: Number(every), cost: cost as LastLook['cost'], rates: new Map(Object.entries(rates as Record<string, number>)) };
 }
 
 /** An hour of a unit's day: what each measure was over it, by full name. */

@@ -1,9 +1,9 @@
 // What other programs show of the watcher's numbers.
 
 import { measureFolder } from '../agents/folder';
-import { type LastLook, readKeptDay, readLastLook } from '../native/store';
+import { readKeptDay } from '../native/store';
 import type { Unit } from '../native/look';
-import { isFresh } from './status';
+import { readWatched } from './status';
 
 /** An agent's memory at the watcher's last look, in bytes; null where it isn't known. */
 export interface AgentNow {
@@ -19,22 +19,17 @@ export interface AgentDay {
   cost: number | null;
 }
 
-const lastLook = (folder: string): LastLook | undefined => {
-  const last = readLastLook(folder);
-  return last !== undefined && isFresh(last, Date.now()) ? last : undefined;
-};
-
 const agents = (units: Unit[]): Unit[] => units.filter(({ kind }) => kind === 'agent');
 
 /** The agents of the watcher's last look; null where no watcher runs. */
 export function readNow(folder = measureFolder()): AgentNow[] | null {
-  const last = lastLook(folder);
+  const last = readWatched(folder);
   if (last === undefined) return null;
   return agents(last.units).map(({ id, name, measures }) => ({ id, name, memory: measures['link.memory.used.sum']?.now ?? null }));
 }
 
 /** The agents of the last day; null where no watcher runs. */
 export function readDay(folder = measureFolder()): AgentDay[] | null {
-  if (lastLook(folder) === undefined) return null;
+  if (readWatched(folder) === undefined) return null;
   return agents(readKeptDay(folder).units).map(({ id, name, measures }) => ({ id, name, cost: measures['link.cost.sum']?.day ?? null }));
 }

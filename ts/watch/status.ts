@@ -55,5 +55,9 @@ export function childrenCpu(pid: number): number | undefined {
 /** Looks may be this many times `every` old before they are no longer the last: one that is late isn't one that is missing. */
 const FRESH_LOOKS = 2.5;
 
-/** Whether a last look is one of a watcher that looks now. */
-export const isFresh = ({ at, every }: LastLook, nowMs: number): boolean => nowMs / 1000 - at < FRESH_LOOKS * every;
+/** The last look of a watcher that runs and keeps up; undefined where none does. */
+export function readWatched(folder: string): LastLook | undefined {
+  const last = readLastLook(folder);
+  if (last === undefined || Date.now() / 1000 - last.at >= FRESH_LOOKS * last.every) return undefined;
+  return lockHolder(folder) === undefined ? undefined : last;
+}

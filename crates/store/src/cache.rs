@@ -78,6 +78,8 @@ pub struct Now {
     pub every_ms: u64,
     /// What the watcher costs, where it knows.
     pub cost: Option<Cost>,
+    /// Cores in use between the look before and this one, of the units that are in both.
+    pub rates: BTreeMap<UnitId, f64>,
 }
 
 #[derive(Serialize)]
@@ -86,6 +88,7 @@ struct NowOut<'a> {
     look: &'a Look,
     every: f64,
     cost: Option<Cost>,
+    rates: BTreeMap<&'a str, f64>,
     line: LineName,
 }
 
@@ -96,6 +99,8 @@ struct NowIn {
     every: f64,
     #[serde(default)]
     cost: Option<Cost>,
+    #[serde(default)]
+    rates: BTreeMap<String, f64>,
     line: LineName,
 }
 
@@ -112,7 +117,8 @@ struct ValueIn {
 }
 
 pub(crate) fn write_now(files: &dyn Files, folder: &Path, now: &Now, line: LineName) -> Result<()> {
-    let out = NowOut { look: &now.look, every: now.every_ms as f64 / 1000.0, cost: now.cost, line };
+    let rates = now.rates.iter().map(|(id, rate)| (id.as_str(), *rate)).collect();
+    let out = NowOut { look: &now.look, every: now.every_ms as f64 / 1000.0, cost: now.cost, rates, line };
     replace(files, folder, "now.json", &serde_json::to_vec(&out)?)
 }
 
@@ -135,7 +141,27 @@ pub fn read_now(folder: &Path, at_ms: u64) -> Option<Now> {
         Some(read)
     };
     let look = Look { at_ms: look_ms, units: now.units.into_iter().filter_map(unit).collect() };
-    (look_ms <= at_ms).then_some(Now { look, every_ms: whole_ms(now.every)?, cost: now.cost })
+    let rates = now.rates.iter().filter(|(_, rate)| **rate >= 0.0 && rate.is_finite());
+    let rates = rates.filter_map(|(id, rate)| Some((UnitId::new(id)?, *rate))).collect();
+    (look_ms <= at_ms).then_some(Now { look, every_ms: whole_ms(now.every)?, cost: now.cost, rates })
+}
+
+/// Cores in use between two looks. None where the clock went back or a look is missing between them.
+pub(crate) fn cpu_rates(before: &Look, after: &Look, every_ms: u64) -> BTreeMap<UnitId, f64> {
+    let elapsed_ms = after.at_ms.saturating_sub(before.at_ms);
+    if elapsed_ms == 0 || elapsed_ms > every_ms.saturating_mul(2) {
+        return BTreeMap::new();
+    }
+    let cpu = |unit: &Unit| unit.values.get(Measure::CpuUsed);
+    let was: BTreeMap<_, _> =
+        before.units.iter().filter_map(|unit| Some((&unit.id, (unit.since_ns, cpu(unit)?)))).collect();
+    let rate = |unit: &Unit| {
+        let (since_ns, was) = was.get(&unit.id)?;
+        let grown = cpu(unit)? - was;
+        // A total that began anew or fell is another process's: there is no rate to tell.
+        (*since_ns == unit.since_ns && grown >= 0.0).then(|| (unit.id.clone(), grown * 1000.0 / elapsed_ms as f64))
+    };
+    after.units.iter().filter_map(rate).collect()
 }
 
 fn whole_ms(seconds: f64) -> Option<u64> {

@@ -129,7 +129,18 @@ pub fn holder(folder: &Path) -> std::result::Result<Option<Holder>, StoreError> 
     asked.map_err(StoreError::at(&path, "ask"))
 }
 
+/// Who holds the lock. One that has it since a moment ago is given time to write itself down.
 fn ask(file: &mut File) -> Result<Option<Holder>> {
+    let settled = Instant::now() + SETTLED;
+    loop {
+        match ask_once(file)? {
+            Some(holder) if !holder.is_watcher && Instant::now() < settled => std::thread::sleep(AGAIN),
+            asked => return Ok(asked),
+        }
+    }
+}
+
+fn ask_once(file: &mut File) -> Result<Option<Holder>> {
     let Some(lock) = fcntl_getlk(&*file, &Flock::from(FlockType::WriteLock))? else { return Ok(None) };
     // 0 or -1 is a holder of another name space, or one of a whole open file.
     let pid = lock.pid.map(Pid::as_raw_nonzero).and_then(|pid| u32::try_from(pid.get()).ok());
@@ -151,19 +162,9 @@ fn ask(file: &mut File) -> Result<Option<Holder>> {
 /// # Errors
 /// See [`StopError`]; after `patience` a watcher that runs on is left to.
 pub fn stop(folder: &Path, patience: Duration) -> std::result::Result<Option<u32>, StopError> {
-    let settled = Instant::now() + SETTLED;
-    loop {
-        let Some(holder) = holder(folder)? else { return Ok(None) };
-        let Some(pid) = holder.pid else { return Err(StopError::Elsewhere) };
-        if holder.is_watcher {
-            return end(folder, pid, patience);
-        }
-        // One that has the lock a moment ago hasn't written itself down yet.
-        if Instant::now() >= settled {
-            return Err(StopError::Stranger(pid));
-        }
-        std::thread::sleep(AGAIN);
-    }
+    let Some(holder) = holder(folder)? else { return Ok(None) };
+    let pid = holder.pid.ok_or(StopError::Elsewhere)?;
+    if holder.is_watcher { end(folder, pid, patience) } else { Err(StopError::Stranger(pid)) }
 }
 
 /// Whether the lock is still held by a watcher of this number.

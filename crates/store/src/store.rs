@@ -9,7 +9,7 @@ use lnk_schema::Look;
 use serde_json::value::RawValue;
 
 use crate::append::Appender;
-use crate::cache::{Cost, DayFile, LineName, Now, read_closed, write_counted, write_day, write_now};
+use crate::cache::{Cost, DayFile, LineName, Now, cpu_rates, read_closed, write_counted, write_day, write_now};
 use crate::error::StoreError;
 use crate::files::{Files, RealFiles, retried};
 use crate::live::Live;
@@ -39,6 +39,8 @@ pub struct Store {
     settings: Mutex<Settings>,
     writing: Mutex<Writing>,
     tidying: Mutex<()>,
+    /// The look that `now.json` has.
+    shown: Mutex<Option<Look>>,
 }
 
 struct Writing {
@@ -110,7 +112,17 @@ impl Store {
                 .push("minutes: no minute can be read, so those before this start stay as they are".to_owned());
         }
         let (settings, writing) = (Mutex::new(settings), Mutex::new(writing));
-        Ok((Store { files, folder: folder.to_owned(), settings, writing, tidying: Mutex::new(()) }, resumed))
+        Ok((
+            Store {
+                files,
+                folder: folder.to_owned(),
+                settings,
+                writing,
+                tidying: Mutex::new(()),
+                shown: Mutex::new(None),
+            },
+            resumed,
+        ))
     }
 
     /// Settings that hold from the next look.
@@ -191,9 +203,12 @@ impl Store {
     /// It stays as it was.
     pub fn write_now(&self, look: &Look, every_ms: u64, cost: Option<Cost>) -> Result<(), StoreError> {
         let Some(line) = self.last_line() else { return Ok(()) };
-        let now = Now { look: look.clone(), every_ms, cost };
-        write_now(&*self.files, &self.folder, &now, line)
-            .map_err(StoreError::at(&self.folder.join("now.json"), "write"))
+        let mut shown = lock(&self.shown);
+        let rates = shown.as_ref().map(|before| cpu_rates(before, look, every_ms)).unwrap_or_default();
+        let now = Now { look: look.clone(), every_ms, cost, rates };
+        let written = write_now(&*self.files, &self.folder, &now, line);
+        *shown = Some(now.look);
+        written.map_err(StoreError::at(&self.folder.join("now.json"), "write"))
     }
 
     /// Replaces `day.json` and `counted.json`: what a reader and a start then needn't read anew.
