@@ -20,7 +20,9 @@ const hasKept = (folder: string): boolean => existsSync(join(folder, 'fine'));
 
 function viewOf({ at, units, every, cost, rates }: LastLook): View {
   const report = { elapsedMs: null, sources: [], agents: [] };
-  return { look: { at, units }, report, cpuRates: rates, metered: new Set(), problems: [], hasDay: true, watcher: { every, cost } };
+  // Which proxy counts tokens the last look doesn't say; that an agent without traffic has none, it does.
+  const metered = new Set(units.filter(({ measures }) => measures['link.network.in.sum'] !== undefined).map(({ id }) => id));
+  return { look: { at, units }, report, cpuRates: rates, metered, problems: [], hasDay: true, watcher: { every, cost } };
 }
 
 /** The kept day; `agent`: only this agent's and its processes', with their hours. None where nothing was kept. */
