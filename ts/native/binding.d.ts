@@ -25,8 +25,11 @@ export type BindingLook = Look
 export declare class Sampler {
   /** `options` is JSON: `{pssBudgetMs?, root?}`. Throws if there is no `/proc` to look at. */
   constructor(options: string)
-  /** Goes on from the last look a store has, so that no total falls or begins anew. */
-  resume(store: BindingStore): void
+  /**
+   * Goes on from the last look a store has, so that no total falls or begins anew. `same_boot`: whether the machine is
+   * known not to have been started anew since.
+   */
+  resume(store: BindingStore, sameBoot: boolean): void
   /**
    * Looks. `request` is JSON: `{machine: {id, name}, agents: […], found}`. Throws if it isn't, or if the system gives
    * no list of processes.

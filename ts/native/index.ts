@@ -95,9 +95,9 @@ export class Sampler {
     this.#sampler = new (loadNative().Sampler)(JSON.stringify({ pssBudgetMs }));
   }
 
-  /** Goes on from the last look of a store, so that no total falls or begins anew. */
-  resume(store: Store): void {
-    this.#sampler.resume(store);
+  /** Goes on from the last look of a store, of this start of the machine or maybe of one before, so that no total falls or begins anew. */
+  resume(store: Store, sameBoot: boolean): void {
+    this.#sampler.resume(store, sameBoot);
   }
 
   /** Takes a look, and leaves it where the store takes it from. */

@@ -14,7 +14,7 @@ import { LOG_FLAGS, logPath, logSize, logTail } from './log';
 const FIRST_LOOK_MS = 20_000;
 const ASK_AGAIN_MS = 20;
 
-/** What a program that runs for long is given of the environment: nothing that may hold a key. */
+/** What a program that runs for long is given of the environment: what finding its way takes, and what is Link's; no other program's keys. */
 const KEPT = /^(HOME|PATH|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|XDG_\w+|DBUS_SESSION_BUS_ADDRESS|LNK_\w+|NODE_EXTRA_CA_CERTS|SSL_CERT_\w+)$/;
 /** Those of them that name a file, which may be named from where we are. */
 const PATHS = ['LNK_HOME', 'LNK_COMMAND', 'LNK_MEASURE_NATIVE'];
@@ -35,13 +35,16 @@ export async function startWatcher(folder: string, env: NodeJS.ProcessEnv): Prom
   makeMeasureFolder(folder);
   readSettings(folder);
   const before = lockHolder(folder);
-  if (before !== undefined) return { holder: await firstLook(folder, 0), started: false };
+  if (before !== undefined) return { holder: isNew(before) ? await firstLook(folder, 0) : before, started: false };
   const logFrom = logSize(folder);
   const child = spawnWatcher(folder, env);
   const holder = await firstLook(folder, logFrom, child);
   child.unref();
   return { holder, started: holder.pid === child.pid };
 }
+
+/** Whether a watcher may not have taken its first look yet. One that runs for longer has, whatever the clock was set to since. */
+const isNew = ({ isWatcher, since }: Holder): boolean => !isWatcher || since === null || Math.abs(Date.now() / 1000 - since) * 1000 < FIRST_LOOK_MS;
 
 /** Waits for the first look of whoever holds the lock: the child, or the watcher of another start that was quicker. */
 async function firstLook(folder: string, logFrom: number, child?: ChildProcess): Promise<Holder> {

@@ -1,8 +1,9 @@
 // The watcher: a look every `every`, whatever the disk or another program does meanwhile.
 
-import { statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { messageOf } from '../errors';
+import { parseObject } from '../json';
 import { Sampler } from '../native';
 import { type NativeLook, openStore, resumedOf, type Store } from '../native/store';
 import { readSettings, type Settings, settingsOf, settingsPath } from '../settings/settings';
@@ -14,8 +15,6 @@ import type { Log } from './log';
 const MOST_WAITING = 60;
 /** How long the end may take: what is under way is then left to itself. */
 const END_MS = 4000;
-/** Nothing is counted from other programs' files yet. */
-const COUNTED = '{}';
 
 /** Watches until it is told to end. Whoever runs it holds the folder's lock. */
 export class Watcher {
@@ -24,6 +23,8 @@ export class Watcher {
   readonly #lists: Lists;
   readonly #sampler = new Sampler();
   readonly #store: Store;
+  /** What a line holds beside its look: which start of the machine it is of. */
+  readonly #counted: string;
   #settings: Settings;
   #settingsStamp: string;
   #waiting: NativeLook[] = [];
@@ -38,10 +39,13 @@ export class Watcher {
     this.#settingsStamp = stampOf(settingsPath(folder));
     this.#settings = settingsOf(readSettings(folder));
     this.#store = openStore(folder, this.#settings);
-    this.#sampler.resume(this.#store);
+    const { counted, notes } = resumedOf(this.#store);
+    const boot = bootId();
+    this.#counted = JSON.stringify(boot === undefined ? {} : { boot });
+    this.#sampler.resume(this.#store, boot !== undefined && bootOf(counted) === boot);
     this.#lists = new Lists(env, log);
     log.say(`started: version ${version}, process ${process.pid}, ${this.#told()}`);
-    for (const note of resumedOf(this.#store).notes) log.say(`kept before: ${note}`);
+    for (const note of notes) log.say(`kept before: ${note}`);
   }
 
   /** Looks until the signal, then ends in order. */
@@ -86,7 +90,7 @@ export class Watcher {
   /** Keeps a look, and the copies made for speed. */
   async #keep(look: NativeLook): Promise<void> {
     try {
-      const aside = await this.#store.append(look, COUNTED);
+      const aside = await this.#store.append(look, this.#counted);
       this.#log.tell('minutes', aside === null ? [] : [aside]);
       const { user, system } = process.cpuUsage();
       await this.#store.writeNow(look, this.#settings.everyMs, (user + system) / 1e6, process.memoryUsage.rss());
@@ -148,6 +152,17 @@ export class Watcher {
     this.#log.say(ended);
   }
 }
+
+/** Which start of the machine this is; undefined where the system doesn't say. The clock can't tell: setting it moves when the machine is said to have started. */
+function bootId(): string | undefined {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  } catch {
+    return undefined;
+  }
+}
+
+const bootOf = (counted: string | null): unknown => (counted === null ? undefined : parseObject(counted)['boot']);
 
 /** Tells one state of a file from another. */
 function stampOf(path: string): string {

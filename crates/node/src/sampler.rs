@@ -40,10 +40,11 @@ impl BindingSampler {
         Ok(BindingSampler(sampler))
     }
 
-    /// Goes on from the last look a store has, so that no total falls or begins anew.
+    /// Goes on from the last look a store has, so that no total falls or begins anew. `same_boot`: whether the machine is
+    /// known not to have been started anew since.
     #[napi(catch_unwind)]
-    pub fn resume(&mut self, store: &BindingStore) {
-        self.0.resume(store.last_units());
+    pub fn resume(&mut self, store: &BindingStore, same_boot: bool) {
+        self.0.resume(store.last_units(), same_boot);
     }
 
     /// Looks. `request` is JSON: `{machine: {id, name}, agents: […], found}`. Throws if it isn't, or if the system gives

@@ -130,8 +130,9 @@ impl Sampler {
     }
 
     /// Goes on where another sampler left off, so that no total falls or begins anew: `last` is what its last look had.
-    pub fn resume(&mut self, last: impl IntoIterator<Item = LastUnit>) {
-        self.resume = Resume::from_iter(last);
+    /// `same_boot`: whether the machine is known not to have been started anew since.
+    pub fn resume(&mut self, last: impl IntoIterator<Item = LastUnit>, same_boot: bool) {
+        self.resume = Resume::new(last, same_boot);
     }
 
     /// Looks.

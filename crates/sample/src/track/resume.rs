@@ -1,6 +1,6 @@
 //! Going on after another sampler's last look: what it had counted and this one can't see stays counted.
 
-use lnk_schema::{Measure, Unit, UnitId};
+use lnk_schema::{Measure, Unit, UnitId, UnitKind};
 use rustc_hash::FxHashMap;
 
 /// How far two tellings of one start may be apart: the kernel says the machine's to a second, and moves it as the clock
@@ -20,7 +20,12 @@ pub struct LastUnit {
 
 /// What is kept of last looks, by unit.
 #[derive(Debug, Default)]
-pub struct Resume(FxHashMap<UnitId, Kept>);
+pub struct Resume {
+    units: FxHashMap<UnitId, Kept>,
+    same_boot: bool,
+    /// What the clock was set by since: every start the kernel tells has moved by so much with the machine's own.
+    shift_ns: i64,
+}
 
 #[derive(Debug)]
 struct Kept {
@@ -37,28 +42,32 @@ enum Total {
     Add(f64),
 }
 
-impl FromIterator<LastUnit> for Resume {
-    fn from_iter<T: IntoIterator<Item = LastUnit>>(last: T) -> Resume {
+impl Resume {
+    /// Goes on from these. `same_boot`: whether the machine is known not to have been started anew since.
+    pub fn new(last: impl IntoIterator<Item = LastUnit>, same_boot: bool) -> Resume {
         let kept = last.into_iter().map(|LastUnit { id, since_ns, totals }| {
             let totals = totals.into_iter().map(|(measure, was)| (measure, Total::Was(was))).collect();
             (id, Kept { since_ns, seen_ns: None, totals })
         });
-        Resume(kept.collect())
+        Resume { units: kept.collect(), same_boot, shift_ns: 0 }
     }
-}
 
-impl Resume {
     /// Makes a look's units go on from the last ones: the same start to the nanosecond, and no total lower than it was
     /// (what processes had used that ended while nobody looked).
     pub fn go_on(&mut self, units: &mut [Unit]) {
-        if self.0.is_empty() {
+        if self.units.is_empty() {
             return;
         }
         for unit in units {
-            let (Some(since_ns), Some(kept)) = (unit.since_ns, self.0.get_mut(&unit.id)) else { continue };
-            let same = kept.seen_ns.map_or(kept.since_ns.abs_diff(since_ns) <= SAME_START_NS, |seen| seen == since_ns);
-            if !same {
-                self.0.remove(&unit.id);
+            let (Some(since_ns), Some(kept)) = (unit.since_ns, self.units.get_mut(&unit.id)) else { continue };
+            if self.same_boot && unit.kind == UnitKind::Machine && kept.seen_ns.is_none() {
+                self.shift_ns = kept.since_ns.wrapping_sub(since_ns).cast_signed();
+            }
+            let shifted_ns = since_ns.saturating_add_signed(self.shift_ns);
+            // A start that was said, rather than told by the kernel, doesn't move with the clock.
+            let near = [since_ns, shifted_ns].iter().any(|since| kept.since_ns.abs_diff(*since) <= SAME_START_NS);
+            if !kept.seen_ns.map_or(near, |seen| seen == since_ns) {
+                self.units.remove(&unit.id);
                 continue;
             }
             kept.seen_ns = Some(since_ns);
@@ -79,7 +88,6 @@ impl Resume {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lnk_schema::UnitKind;
 
     fn agent(since_ns: u64, cpu: Option<f64>) -> Unit {
         let mut unit = Unit::new(UnitId::new("agt_01").unwrap(), UnitKind::Agent);
@@ -90,7 +98,7 @@ mod tests {
 
     fn after(since_ns: u64, cpu: f64) -> Resume {
         let id = UnitId::new("agt_01").unwrap();
-        Resume::from_iter([LastUnit { id, since_ns, totals: vec![(Measure::CpuUsed, cpu)] }])
+        Resume::new([LastUnit { id, since_ns, totals: vec![(Measure::CpuUsed, cpu)] }], false)
     }
 
     fn look(resume: &mut Resume, since_ns: u64, cpu: Option<f64>) -> (Option<u64>, Option<f64>) {
@@ -131,5 +139,25 @@ mod tests {
         look(&mut resume, T, Some(31.0));
         assert_eq!(look(&mut resume, T + 1, Some(1.0)), (Some(T + 1), Some(1.0)));
         assert_eq!(look(&mut resume, T, Some(2.0)), (Some(T), Some(2.0)));
+    }
+
+    #[test]
+    fn a_clock_set_meanwhile_moves_every_start_and_begins_none_anew_until_the_machine_does() {
+        let hour_ns = 3_600_000_000_000;
+        let machine = |since_ns| {
+            let mut unit = Unit::new(UnitId::new("mch_1").unwrap(), UnitKind::Machine);
+            unit.since_ns = Some(since_ns);
+            unit
+        };
+        for same_boot in [true, false] {
+            let ids = ["mch_1", "agt_01"].map(|id| UnitId::new(id).unwrap());
+            let last = ids.map(|id| LastUnit { id, since_ns: T, totals: vec![(Measure::CpuUsed, 30.0)] });
+            let mut resume = Resume::new(last, same_boot);
+            let mut units = [machine(T + hour_ns), agent(T + hour_ns, Some(10.0))];
+            resume.go_on(&mut units);
+            let expected = if same_boot { (Some(T), Some(30.0)) } else { (Some(T + hour_ns), Some(10.0)) };
+            assert_eq!(units[0].since_ns, expected.0);
+            assert_eq!((units[1].since_ns, units[1].values.get(Measure::CpuUsed)), expected);
+        }
     }
 }
