@@ -4,8 +4,8 @@
 //! whoever asks. A number in a file would be a wish: what it names may be anybody by now (icinga2 #5991, CVE-2017-11747).
 //! The file is never deleted, since a second one of its name would be a second lock.
 
-use std::fs::{File, Metadata};
-use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io::{Error, Read, Result, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -179,6 +179,9 @@ fn signalled(pid: u32) -> Option<Pid> {
 
 #[cfg(target_os = "linux")]
 fn end(folder: &Path, pid: u32, patience: Duration) -> std::result::Result<Option<u32>, StopError> {
+    use std::fs::Metadata;
+    use std::io::ErrorKind;
+
     use rustix::event::{PollFd, PollFlags, poll};
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 
