@@ -3,28 +3,26 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use lnk_schema::{Look, Measure, Name, Unit, UnitId, UnitKind, programs};
+use lnk_schema::{Look, Measure, Name, Unit, UnitId, UnitKind};
 use rustc_hash::FxHashMap;
 
 use crate::cost::{Cost, Missing};
-use crate::linux::cgroup::{Group, Subtree};
 use crate::linux::disks::BlockDevices;
 use crate::linux::groups;
 use crate::linux::hidden::read_hidden;
 use crate::linux::holders::Holders;
 use crate::linux::layout::Layout;
 use crate::linux::machine::MachineReader;
+use crate::linux::one_agent::{OneAgent, Running};
 use crate::linux::process::LinuxProcesses;
+use crate::linux::units::{found_id, memory_of, process_unit, ticks_ns};
 use crate::report::{AgentReport, Report, SourceReport};
 use crate::request::{Agent, From, Request};
-use crate::track::agent::{AgentState, Totals};
+use crate::track::agent::Totals;
 use crate::track::pss::{Budget, Candidate};
 use crate::track::resume::{LastUnit, Resume};
-use crate::track::tree::{Account, AgentKey, Claim, Tracked, Tree};
-use crate::{Absent, DiskBytes, Identity, Why};
-
-/// How much memory that waits for its first read an agent's memory may leave out: one part in this many.
-const LEFT_OUT_PART: u64 = 50;
+use crate::track::tree::{AgentKey, Claim, Tracked, Tree};
+use crate::{Absent, Identity, Why};
 
 /// Looks at the machine below a root, again and again.
 #[derive(Debug)]
@@ -50,36 +48,6 @@ pub struct Sampler {
     costs: Costs,
 }
 
-#[derive(Debug)]
-struct OneAgent {
-    state: AgentState,
-    group: Option<Group>,
-    group_sought: bool,
-    subtree: Subtree,
-    /// Its main processes, as of the last look that saw any.
-    main: Vec<Identity>,
-    totals: Running,
-}
-
-/// Totals that go on where what counts them is another source from then on.
-#[derive(Debug, Default)]
-struct Running {
-    /// As they were last told.
-    told: Account,
-    /// What its processes had used at that look.
-    by_processes: Account,
-    /// What sources before counted, and where its processes stood then.
-    before: Account,
-    from: Account,
-}
-
-impl Running {
-    /// Another source counts from now on.
-    fn change_source(&mut self) {
-        (self.before, self.from) = (self.told, self.by_processes);
-    }
-}
-
 /// What the sources that this file asks itself cost.
 #[derive(Debug, Default)]
 struct Costs {
@@ -91,13 +59,13 @@ struct Costs {
 
 /// What is absent, by the source that couldn't say it.
 #[derive(Debug, Default)]
-struct Absences {
-    machine: Vec<Missing>,
-    processes: Vec<Missing>,
-    memory: Vec<Missing>,
-    disk: Vec<Missing>,
-    groups: Vec<Missing>,
-    ports: Vec<Missing>,
+pub(super) struct Absences {
+    pub(super) machine: Vec<Missing>,
+    pub(super) processes: Vec<Missing>,
+    pub(super) memory: Vec<Missing>,
+    pub(super) disk: Vec<Missing>,
+    pub(super) groups: Vec<Missing>,
+    pub(super) ports: Vec<Missing>,
 }
 
 impl Sampler {
@@ -440,154 +408,4 @@ impl Sampler {
             source("sock_diag", self.costs.ports.take(), absences.ports),
         ]
     }
-}
-
-impl OneAgent {
-    fn new(key: AgentKey, started_ns: Option<u64>, pids: &[u32]) -> OneAgent {
-        let state = AgentState::new(key, started_ns, pids);
-        OneAgent {
-            state,
-            group: None,
-            group_sought: false,
-            subtree: Subtree::default(),
-            main: Vec::new(),
-            totals: Running::default(),
-        }
-    }
-
-    /// The group was removed: another counts what comes next, or none does.
-    fn lose_group(&mut self) {
-        self.group = None;
-        self.group_sought = false;
-        self.subtree = Subtree::default();
-        (self.state.cpu, self.state.disk) = (None, None);
-        self.totals.change_source();
-    }
-
-    fn set_totals(
-        &mut self,
-        unit: &mut Unit,
-        tree: &Tree,
-        members: &[&Tracked],
-        (layout, block): (Result<&Layout, &Absent>, Result<&BlockDevices, &Absent>),
-        absences: &mut Absences,
-    ) {
-        let account = tree.account(self.state.key);
-        let (before, from) = (self.totals.before, self.totals.from);
-        self.totals.by_processes = account;
-        let id = unit.id.to_string();
-        let by_group = self.group.as_mut().map(Group::cpu_usage_usec);
-        let cpu = *self.state.cpu.get_or_insert(match by_group {
-            Some(Ok(_)) => Totals::ControlGroup,
-            _ => Totals::Processes,
-        });
-        let usec = match (cpu, by_group) {
-            (Totals::ControlGroup, Some(Ok(usec))) => Some(before.cpu_usec + usec),
-            (Totals::ControlGroup, Some(Err(absent))) => {
-                Missing::note(&mut absences.groups, &id, &[Measure::CpuUsed], &absent);
-                None
-            }
-            (Totals::ControlGroup, None) => None,
-            (Totals::Processes, _) => Some(before.cpu_usec + (account.cpu_usec - from.cpu_usec)),
-        };
-        self.totals.told.cpu_usec = usec.unwrap_or(self.totals.told.cpu_usec);
-        unit.values.set(Measure::CpuUsed, usec.map(|usec| usec as f64 / 1e6));
-
-        let by_group = match (self.group.as_mut(), layout, block) {
-            (Some(group), Ok(layout), Ok(block)) => Some(group.disk_bytes(layout, block).map(|(bytes, _)| bytes)),
-            _ => None,
-        };
-        let disk = *self.state.disk.get_or_insert(match by_group {
-            Some(Ok(_)) => Totals::ControlGroup,
-            _ => Totals::Processes,
-        });
-        let both = [Measure::DiskRead, Measure::DiskWritten];
-        let bytes = match (disk, by_group) {
-            (Totals::ControlGroup, Some(Ok(bytes))) => Some(bytes),
-            (Totals::ControlGroup, Some(Err(absent))) => {
-                Missing::note(&mut absences.groups, &id, &both, &absent);
-                None
-            }
-            (Totals::ControlGroup, None) => None,
-            (Totals::Processes, _) => {
-                let readable = members.iter().filter(|known| matches!(known.sample.disk, Some(Ok(_)))).count();
-                for absent in members.iter().filter_map(|known| known.sample.disk.as_ref()?.as_ref().err()) {
-                    Missing::note(&mut absences.disk, &id, &both, absent);
-                }
-                (readable > 0).then_some(DiskBytes {
-                    read: account.disk.read - from.disk.read,
-                    written: account.disk.written - from.disk.written,
-                })
-            }
-        };
-        let bytes = bytes.map(|bytes| DiskBytes {
-            read: before.disk.read + bytes.read,
-            written: before.disk.written + bytes.written,
-        });
-        self.totals.told.disk = bytes.unwrap_or(self.totals.told.disk);
-        unit.values.set(Measure::DiskRead, bytes.map(|bytes| bytes.read as f64));
-        unit.values.set(Measure::DiskWritten, bytes.map(|bytes| bytes.written as f64));
-        if account.falls > 0 {
-            let fell =
-                Absent::new(Why::Invalid, "/proc/<pid>/stat", "a process's counter fell; it was taken as not grown");
-            Missing::note(&mut absences.processes, &id, &[Measure::CpuUsed], &fell);
-        }
-    }
-}
-
-/// An agent's memory: its processes', as far as they say. Absent while what hasn't been read yet could change it much.
-fn memory_of(members: &[&Tracked], id: &UnitId, absences: &mut Absences) -> (Option<f64>, bool) {
-    let (mut known_bytes, mut unread_bytes, mut read, mut estimated) = (0_u64, 0_u64, 0, false);
-    for member in members {
-        match member.memory.in_use(member.sample.resident_bytes) {
-            Ok(in_use) => {
-                known_bytes = known_bytes.saturating_add(in_use.bytes);
-                estimated |= in_use.estimated;
-                read += 1;
-            }
-            Err(absent) => {
-                if absent.why == Why::NotYet {
-                    unread_bytes = unread_bytes.saturating_add(member.sample.resident_bytes);
-                }
-                // One that ended before it was read holds nothing any more.
-                if absent.why != Why::Gone {
-                    let measures = [Measure::MemoryUsed, Measure::MemoryPeak];
-                    Missing::note(&mut absences.memory, id.as_str(), &measures, &absent);
-                }
-            }
-        }
-    }
-    let enough = read > 0 && unread_bytes <= known_bytes / LEFT_OUT_PART;
-    (enough.then_some(known_bytes as f64), estimated)
-}
-
-fn process_unit(agent: &UnitId, known: &Tracked, since_ns: Option<u64>, ports: Option<usize>) -> Unit {
-    let name = known.program.name;
-    let kind = if name.is_some_and(programs::is_sandbox) { UnitKind::Sandbox } else { UnitKind::Process };
-    let mut unit = Unit::new(UnitId::process(agent, known.pid()), kind);
-    unit.parent = Some(agent.clone());
-    unit.name = name.and_then(Name::new);
-    unit.since_ns = since_ns;
-    let memory = known.memory.in_use(known.sample.resident_bytes).ok().map(|in_use| in_use.bytes as f64);
-    unit.values.set(Measure::MemoryUsed, memory);
-    unit.values.set(Measure::MemoryPeak, memory.map(|bytes| known.memory.peak_bytes(bytes)));
-    unit.values.set(Measure::CpuUsed, Some(known.sample.own_cpu_usec as f64 / 1e6));
-    if let Some(Ok(disk)) = &known.sample.disk {
-        unit.values.set(Measure::DiskRead, Some(disk.read as f64));
-        unit.values.set(Measure::DiskWritten, Some(disk.written as f64));
-    }
-    unit.values.set(Measure::Processes, Some(1.0));
-    unit.values.set(Measure::Ports, ports.map(|count| count as f64));
-    unit
-}
-
-fn found_id(machine: &UnitId, program: &str) -> UnitId {
-    let id = format!("{machine}:{program}");
-    // A machine's ID may be as long as a name may be: then its found agents stand in for themselves.
-    Name::new(&id).unwrap_or_else(|| Name::stand_in("agent", id.as_bytes())).into()
-}
-
-fn ticks_ns(ticks: u64, ticks_per_second: u64) -> u64 {
-    let ns = u128::from(ticks) * 1_000_000_000 / u128::from(ticks_per_second.max(1));
-    u64::try_from(ns).unwrap_or(u64::MAX)
 }

@@ -3,4 +3,5 @@
 pub mod agent;
 pub mod pss;
 pub mod resume;
+mod settle;
 pub mod tree;

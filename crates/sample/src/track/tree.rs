@@ -12,6 +12,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::track::pss::Memory;
+use crate::track::settle::Counted;
 use crate::{Absent, DiskBytes, Identity, ProcessSample, Processes, Program};
 
 /// An agent, for as long as it is one: a number the caller gives and never gives again.
@@ -29,20 +30,6 @@ pub struct Claim {
     pub members: Option<Vec<u32>>,
 }
 
-/// Counters of a process as they were last added to its agent's account.
-#[derive(Debug, Clone, Copy, Default)]
-struct Counted {
-    own_cpu_usec: u64,
-    reaped_cpu_usec: u64,
-    disk: DiskBytes,
-}
-
-impl Counted {
-    fn cpu_usec(&self) -> u64 {
-        self.own_cpu_usec + self.reaped_cpu_usec
-    }
-}
-
 /// A process there is now.
 #[derive(Debug)]
 pub struct Tracked {
@@ -57,13 +44,13 @@ pub struct Tracked {
     /// What is known of its memory.
     pub memory: Memory,
     /// Whether orphans were seen to become its children: a subreaper, or the first process of a namespace.
-    reaper: bool,
+    pub(super) reaper: bool,
     seen: u64,
-    counted: Option<Counted>,
+    pub(super) counted: Option<Counted>,
     /// What ended children were counted as, that its own counters now hold as well.
-    owed: Counted,
+    pub(super) owed: Counted,
     /// What its descendants that ended before it were counted as, once it ended too.
-    left: Vec<Counted>,
+    pub(super) left: Vec<Counted>,
 }
 
 /// What an agent's processes used since they started, the ended ones included.
@@ -80,8 +67,8 @@ pub struct Account {
 /// Every process, and whose each is.
 #[derive(Debug, Default)]
 pub struct Tree {
-    tracked: FxHashMap<u32, Tracked>,
-    accounts: FxHashMap<AgentKey, Account>,
+    pub(super) tracked: FxHashMap<u32, Tracked>,
+    pub(super) accounts: FxHashMap<AgentKey, Account>,
     /// Sessions and process groups whose leader is or was a member, while a process is in them: the system gives no
     /// such number out again before.
     sessions: FxHashMap<i32, AgentKey>,
@@ -90,14 +77,8 @@ pub struct Tree {
     by_agent: FxHashMap<AgentKey, Vec<u32>>,
     look: u64,
     /// Agents a process joined or left at this look: what they share, and so each one's part of it, has changed.
-    changed: FxHashSet<AgentKey>,
+    pub(super) changed: FxHashSet<AgentKey>,
 }
-
-/// Of each process found gone at this look, who may have what it left.
-type Heirs = FxHashMap<u32, Vec<u32>>;
-
-/// How often one look reads parents and children again until they agree. Each round is a reaping in that instant.
-const ROUNDS: usize = 8;
 
 impl Tree {
     /// Looks at every process. `found` gives the key of a harness nobody claimed, or `None` not to look for any.
@@ -275,7 +256,7 @@ impl Tree {
     }
 
     /// Reads a process again. `false`: it is gone, and moved to `gone`.
-    fn read_again(&mut self, system: &mut impl Processes, pid: u32, gone: &mut Vec<Tracked>) -> bool {
+    pub(super) fn read_again(&mut self, system: &mut impl Processes, pid: u32, gone: &mut Vec<Tracked>) -> bool {
         let Some(known) = self.tracked.get_mut(&pid) else { return false };
         let Some(sample) = system.again(known.sample.identity) else {
             gone.extend(self.tracked.remove(&pid));
@@ -293,119 +274,6 @@ impl Tree {
             && let Some(reaper) = self.tracked.get_mut(&parent)
         {
             reaper.reaper = true;
-        }
-    }
-
-    /// Reads parents and children again until no child was read alive that its parent had reaped already.
-    fn settle(&mut self, system: &mut impl Processes, mut gone: Vec<Tracked>) {
-        let mut parents: FxHashSet<u32> =
-            self.members().filter(|known| known.may_have_reaped()).map(Tracked::pid).collect();
-        let mut heirs = Heirs::default();
-        for round in 0.. {
-            // Those whose counters may hold what ended are read again first: they do now, if ever.
-            let mut known_gone = usize::MAX;
-            while known_gone != gone.len() {
-                known_gone = gone.len();
-                for heir in self.heirs_of(&gone, &heirs) {
-                    self.read_again(system, heir, &mut gone);
-                }
-            }
-            // Children first: what a child leaves to a parent that ended too is part of what the parent leaves.
-            gone.sort_unstable_by_key(|ended| (ended.sample.identity.start, ended.pid()));
-            while let Some(mut ended) = gone.pop() {
-                self.changed.extend(ended.key);
-                // Its children are someone else's now, or gone with it.
-                parents.insert(ended.pid());
-                parents.extend(self.bequeath(&mut ended, &mut gone, &mut heirs));
-            }
-            if parents.is_empty() || round == ROUNDS {
-                return;
-            }
-            for child in self.reaped_by(&std::mem::take(&mut parents)) {
-                let before = self.tracked.get(&child).map(|child| child.sample.reaped_cpu_usec);
-                let there = self.read_again(system, child, &mut gone);
-                if there && self.tracked.get(&child).map(|child| child.sample.reaped_cpu_usec) != before {
-                    parents.insert(child);
-                }
-            }
-        }
-    }
-
-    /// Those that may have what ended left.
-    fn heirs_of(&self, gone: &[Tracked], heirs: &Heirs) -> FxHashSet<u32> {
-        gone.iter()
-            .flat_map(|ended| {
-                let parents = heirs.get(&ended.sample.parent).map_or(&[] as &[u32], Vec::as_slice);
-                parents.iter().copied().chain([ended.sample.parent]).chain(self.reaper(ended))
-            })
-            .collect()
-    }
-
-    /// The members that one of these processes would have reaped: their children and, of a reaper, all of its agent, since
-    /// each may have become an orphan after it was read.
-    fn reaped_by(&self, parents: &FxHashSet<u32>) -> Vec<u32> {
-        let reapers: FxHashSet<AgentKey> = parents
-            .iter()
-            .filter_map(|pid| self.tracked.get(pid))
-            .filter(|known| known.reaper)
-            .filter_map(|known| known.key)
-            .collect();
-        self.members()
-            .filter(|child| {
-                parents.contains(&child.sample.parent) || child.key.is_some_and(|key| reapers.contains(&key))
-            })
-            .map(Tracked::pid)
-            .collect()
-    }
-
-    /// Leaves what an ended process was counted as to the process whose counters hold it now: its parent or, where that
-    /// ended too, whoever has the parent's; an orphan's, to the reaper of its agent. A process's counters that grew by
-    /// less don't hold it: it ignores the end of its children. Gives the heirs.
-    fn bequeath(&mut self, ended: &mut Tracked, others: &mut [Tracked], heirs: &mut Heirs) -> Vec<u32> {
-        // Its own first: of its children's, part may be in nobody's counters.
-        let mut left: Vec<Counted> = ended.counted.into_iter().chain([ended.owed]).collect();
-        left.append(&mut ended.left);
-        let is_parent = |parent: &Tracked| {
-            parent.pid() == ended.sample.parent && parent.sample.identity.start <= ended.sample.identity.start
-        };
-        if let Some(parent) = others.iter_mut().find(|parent| is_parent(parent)) {
-            parent.left.extend(left);
-            return Vec::new();
-        }
-        let mut candidates = match self.tracked.get(&ended.sample.parent).filter(|parent| is_parent(parent)) {
-            Some(parent) => vec![parent.pid()],
-            // A parent found gone before its child: whoever has what it left.
-            None => heirs.get(&ended.sample.parent).cloned().unwrap_or_default(),
-        };
-        candidates.extend(self.reaper(ended));
-        for counted in left {
-            for candidate in &candidates {
-                let Some(heir) = self.tracked.get_mut(candidate) else { continue };
-                if heir.unclaimed_reaped_usec() >= counted.cpu_usec() {
-                    add(&mut heir.owed, counted);
-                    break;
-                }
-            }
-        }
-        heirs.insert(ended.pid(), candidates.clone());
-        candidates
-    }
-
-    /// The process that an agent's orphans become children of: seen to be one before, the youngest of those older.
-    fn reaper(&self, orphan: &Tracked) -> Option<u32> {
-        self.members()
-            .filter(|known| known.reaper && known.key == orphan.key)
-            .filter(|known| known.sample.identity.start <= orphan.sample.identity.start)
-            .max_by_key(|known| known.sample.identity.start)
-            .map(Tracked::pid)
-    }
-
-    fn add_up(&mut self) {
-        for known in self.tracked.values_mut() {
-            let owed = std::mem::take(&mut known.owed);
-            let Some(key) = known.key else { continue };
-            let account = self.accounts.entry(key).or_default();
-            known.add_to(account, owed);
         }
     }
 
@@ -514,13 +382,6 @@ impl Tree {
     }
 }
 
-fn add(to: &mut Counted, more: Counted) {
-    to.own_cpu_usec += more.own_cpu_usec;
-    to.reaped_cpu_usec += more.reaped_cpu_usec;
-    to.disk.read += more.disk.read;
-    to.disk.written += more.disk.written;
-}
-
 impl Tracked {
     fn new(sample: ProcessSample, program: Program, look: u64) -> Tracked {
         Tracked {
@@ -553,40 +414,5 @@ impl Tracked {
     /// Notes what came of reading its memory, and the CPU time that took.
     pub fn note_memory(&mut self, read: Result<u64, Absent>, usec: f64, look: u64) {
         self.memory.note(read, usec, self.sample.resident_bytes, self.sample.faults, look);
-    }
-
-    /// What its reaped children used that is neither counted nor owed yet.
-    fn unclaimed_reaped_usec(&self) -> u64 {
-        let counted = self.counted.map_or(0, |counted| counted.reaped_cpu_usec);
-        self.sample.reaped_cpu_usec.saturating_sub(counted + self.owed.cpu_usec())
-    }
-
-    /// Whether its counters may hold what a child used: disk bytes move even where the CPU time is below a tick.
-    fn may_have_reaped(&self) -> bool {
-        let counted = self.counted.unwrap_or_default();
-        let disk_grew = matches!(&self.sample.disk, Some(Ok(disk)) if *disk != counted.disk);
-        disk_grew || self.sample.reaped_cpu_usec != counted.reaped_cpu_usec
-    }
-
-    fn add_to(&mut self, account: &mut Account, owed: Counted) {
-        let sample = &self.sample;
-        let counted = self.counted.unwrap_or_default();
-        let mut grown = |now: u64, before: u64| {
-            account.falls += u64::from(now < before);
-            now.saturating_sub(before)
-        };
-        let own = grown(sample.own_cpu_usec, counted.own_cpu_usec);
-        let reaped = grown(sample.reaped_cpu_usec, counted.reaped_cpu_usec);
-        let disk = match &sample.disk {
-            Some(Ok(bytes)) => *bytes,
-            _ => counted.disk,
-        };
-        let read = grown(disk.read, counted.disk.read);
-        let written = grown(disk.written, counted.disk.written);
-        account.cpu_usec += own + reaped.saturating_sub(owed.cpu_usec());
-        account.disk.read += read.saturating_sub(owed.disk.read);
-        account.disk.written += written.saturating_sub(owed.disk.written);
-        self.counted =
-            Some(Counted { own_cpu_usec: sample.own_cpu_usec, reaped_cpu_usec: sample.reaped_cpu_usec, disk });
     }
 }
