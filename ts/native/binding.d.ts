@@ -63,6 +63,29 @@ export declare class Store {
 }
 export type BindingStore = Store
 
+/** Counts one answer's tokens as it passes. */
+export declare class UsageScanner {
+  /** `maxEventBytes` that isn't a positive number is the default. */
+  constructor(method: string, path: string, status: number, contentType?: string | undefined | null, contentEncoding?: string | undefined | null, maxEventBytes?: number | undefined | null)
+  /** Reads the answer's next bytes. They are only borrowed. */
+  push(chunk: Uint8Array): void
+  /** The answer is over: `[metered, input, output, cached, cacheWritten]`, or null if it was not a model's. */
+  end(): Array<number> | null
+}
+export type BindingUsageScanner = UsageScanner
+
+/**
+ * Adds `counts` (`requests, unmetered, input, output, cached, cacheWritten`) to `<folder>/<name>.json`. Answers where
+ * a damaged file was set aside. Rejects where nothing was added.
+ */
+export declare function addTokens(folder: string, name: string, counts: Float64Array, run: string, since: number): Promise<string | null>
+
+/** As `addTokens`, before it returns: for a process that is about to end. */
+export declare function addTokensNow(folder: string, name: string, counts: Float64Array, run: string, since: number): string | null
+
+/** Whether a request is for a model's answer. */
+export declare function isAnswer(method: string, path: string): boolean
+
 /**
  * Who holds the lock of a measure folder, as JSON: `{pid, since, isWatcher}`, `since` in seconds since 1970; null if
  * nobody does. Not to be asked by the process that holds it. Throws if `watch.lock` can't be asked.

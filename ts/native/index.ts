@@ -5,6 +5,7 @@ import { type Look, parseLook } from './look';
 import type { NativeLook, Store } from './store';
 
 export type { Look, Unit } from './look';
+export { type AnswerHead, isAnswer, type Usage, UsageScanner } from './usage';
 
 /** A row of the measures table. */
 export interface MeasureRow {

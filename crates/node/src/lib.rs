@@ -2,8 +2,10 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "napi hands arguments over by value")]
 
+mod ledger;
 mod lock;
 mod sampler;
 mod schema;
 mod store;
 mod task;
+mod usage;

@@ -1,0 +1,78 @@
+// The usage scanner as a proxy uses it: nothing that passes makes it throw.
+
+import { type Binding, loadNative } from './load';
+
+/** What is known of an answer before its first byte. */
+export interface AnswerHead {
+  /** The request's method; POST where it isn't said. */
+  method?: string;
+  /** The request's path, with or without its query. */
+  path: string;
+  /** The answer's status. */
+  status: number;
+  /** The answer's `Content-Type` and `Content-Encoding`; what isn't text is taken for absent. */
+  contentType?: string | null | undefined;
+  contentEncoding?: string | null | undefined;
+  /** A stream's event with more bytes than this is not read; 4 MiB where it isn't said. */
+  maxEventBytes?: number;
+}
+
+/** What an answer said it took, in tokens. */
+export interface Usage {
+  /** Whether it gave usage. If not, the counts are 0 and mean nothing. */
+  metered: boolean;
+  /** The whole prompt, cached or not. */
+  input: number;
+  output: number;
+  /** Of the prompt, what was read from the provider's cache. */
+  cached: number;
+  /** Of the prompt, what was written to it. */
+  cacheWritten: number;
+}
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+
+/** Counts one answer's tokens as its bytes pass. */
+export class UsageScanner {
+  readonly #scanner: InstanceType<Binding['UsageScanner']>;
+  #isRead = true;
+
+  /** @throws {NativeError} there is no addon that fits; nothing else throws, and `push` and `end` never do */
+  constructor(answer: AnswerHead) {
+    const { method, path, status, contentType, contentEncoding, maxEventBytes } = answer;
+    this.#scanner = new (loadNative().UsageScanner)(
+      textOf(method) ?? 'POST',
+      textOf(path) ?? '',
+      typeof status === 'number' ? status : 0,
+      textOf(contentType),
+      textOf(contentEncoding),
+      typeof maxEventBytes === 'number' ? maxEventBytes : undefined,
+    );
+  }
+
+  /** Reads the answer's next bytes, cut anywhere. They are not kept, and may be changed after. */
+  push(chunk: Uint8Array): void {
+    try {
+      if (this.#isRead) this.#scanner.push(chunk);
+    } catch {
+      // What isn't bytes, or a fault of the scanner's own: an answer without usage, and the proxy goes on.
+      this.#isRead = false;
+    }
+  }
+
+  /** The answer is over, wherever it stopped: what it took, or null where it was not a model's. */
+  end(): Usage | null {
+    let counts: number[] | null = [];
+    try {
+      counts = this.#scanner.end();
+    } catch {
+      this.#isRead = false;
+    }
+    if (counts === null) return null;
+    const [metered = 0, input = 0, output = 0, cached = 0, cacheWritten = 0] = this.#isRead ? counts : [];
+    return { metered: metered === 1, input, output, cached, cacheWritten };
+  }
+}
+
+/** Whether a request is for a model's answer: a POST on a path that one answers. */
+export const isAnswer = (method: string, path: string): boolean => loadNative().isAnswer(method, path);
