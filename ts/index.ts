@@ -1,5 +1,7 @@
 // What other programs import from this package.
 
-export { measures, type MeasureRow } from './native';
+export { type AnswerHead, isAnswer, measures, type MeasureRow, type Usage, UsageScanner } from './native';
+export { type ModelRoute, modelRoute, type ModelRouteOptions, type RouteCounts } from './route';
+export { TokenLedger } from './route/ledger';
 export { version } from './version';
 export { type AgentDay, type AgentNow, readDay, readNow } from './watch/reading';

@@ -10,6 +10,7 @@ export const routes: ReadonlyMap<string, () => Promise<LnkCommandClass>> = new M
   ['stop', async () => (await import('../cli/stop')).StopCommand],
   ['status', async () => (await import('../cli/status')).StatusCommand],
   ['settings', async () => (await import('../cli/settings')).SettingsCommand],
+  ['route', async () => (await import('../cli/route')).RouteCommand],
   ['check', async () => (await import('../cli/check')).CheckCommand],
   ['delete', async () => (await import('../cli/delete')).DeleteCommand],
 ]);
