@@ -11,11 +11,12 @@ mod loud;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
 use common::Zoo;
-use common::kernel::number;
+use common::kernel::{number, stat};
 use common::looking::{Looking, Seen};
 use lnk_sample::Why;
 use lnk_schema::{Measure, Unit};
@@ -120,17 +121,48 @@ fn inner_hidden() {
     assert_eq!(reasons(&seen, "/proc/<pid>/stat"), hidden);
 }
 
-#[test]
-fn root_sees_what_is_hidden_from_others() {
+/// Runs one of the ignored tests below as root among processes of its own, below a shell that is the first of them.
+fn among_its_own(test: &str, options: &str) {
     if !rustix::process::geteuid().is_root() {
-        loud::not_tested("root where others are kept from seeing: only root may mount /proc");
+        loud::not_tested(&format!("{test}: only root may mount /proc"));
         return;
     }
-    let line = "mount -t proc -o hidepid=2 proc /proc && \"$0\" --exact inner_root --ignored; code=$?; exit $code";
+    let line = format!(
+        "mount -t proc {options} proc /proc && \"$0\" --exact {test} --ignored --nocapture; code=$?; exit $code"
+    );
     let mut unshare = Command::new("unshare");
-    unshare.args(["--mount", "--pid", "--fork", "sh", "-c", line]).arg(std::env::current_exe().unwrap());
+    unshare.args(["--mount", "--pid", "--fork", "sh", "-c", &line]).arg(std::env::current_exe().unwrap());
     let output = unshare.output().unwrap();
     assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "{output:?}");
+}
+
+#[test]
+fn root_sees_what_is_hidden_from_others() {
+    among_its_own("inner_root", "-o hidepid=2");
+}
+
+#[test]
+fn a_daemon_whose_reaper_is_of_its_own_session_is_found_by_its_process_group() {
+    among_its_own("inner_daemon", "");
+}
+
+#[test]
+#[ignore = "runs in namespaces of its own, by the test above"]
+fn inner_daemon() {
+    let shell = stat(1);
+    let zoo = Zoo::start(Command::new(Zoo::path()).arg("double-fork").process_group(0));
+    let daemon = zoo.member("daemon");
+    assert_eq!((stat(daemon).parent, stat(daemon).session), (1, shell.session));
+    let seen = Looking::at(zoo.pid()).look();
+    assert_eq!(seen.told().orphans, [daemon]);
+
+    // What the shell that started it starts beside it in one job isn't its own.
+    let beside = i32::try_from(zoo.pid()).unwrap();
+    let mut other = Command::new("sleep").arg("1000").process_group(beside).spawn().unwrap();
+    let seen = Looking::at(zoo.pid()).look();
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert_eq!(seen.told().orphans, [daemon]);
 }
 
 #[test]

@@ -64,6 +64,14 @@ pub struct Account {
     pub falls: u64,
 }
 
+/// A process group that a member leads or led.
+#[derive(Debug, Clone, Copy)]
+struct Led {
+    key: AgentKey,
+    /// Its leader's parent: a shell, where the group is a pipeline.
+    starter: u32,
+}
+
 /// Every process, and whose each is.
 #[derive(Debug, Default)]
 pub struct Tree {
@@ -72,7 +80,7 @@ pub struct Tree {
     /// Sessions and process groups whose leader is or was a member, while a process is in them: the system gives no
     /// such number out again before.
     sessions: FxHashMap<i32, AgentKey>,
-    groups: FxHashMap<i32, AgentKey>,
+    groups: FxHashMap<i32, Led>,
     /// Each agent's processes by their numbers, as of the end of the look.
     by_agent: FxHashMap<AgentKey, Vec<u32>>,
     look: u64,
@@ -205,9 +213,14 @@ impl Tree {
             .and_then(|parent| parent.key)
             .or_else(|| self.sessions.get(&sample.session).copied())
             .or_else(|| {
-                // Only of an orphan: the other programs of a shell's pipeline share its group too.
-                let left_alone = parent.is_none_or(|parent| parent.sample.session != sample.session);
-                self.groups.get(&sample.group).copied().filter(|_| left_alone)
+                // Only of an orphan: the other programs of a shell's pipeline, and their children, share its group too.
+                let led = self.groups.get(&sample.group)?;
+                let left_alone = parent.is_none_or(|parent| {
+                    // In a container the reaper of orphans may be of the same session, and start programs itself.
+                    let other_group = parent.sample.group != sample.group && sample.parent != led.starter;
+                    parent.sample.session != sample.session || other_group
+                });
+                left_alone.then_some(led.key)
             })
     }
 
@@ -237,7 +250,7 @@ impl Tree {
             self.sessions.insert(number, key);
         }
         if known.sample.group == number {
-            self.groups.insert(number, key);
+            self.groups.insert(number, Led { key, starter: known.sample.parent });
         }
     }
 
@@ -306,7 +319,7 @@ impl Tree {
         self.accounts.remove(&key);
         self.by_agent.remove(&key);
         self.sessions.retain(|_, owner| *owner != key);
-        self.groups.retain(|_, owner| *owner != key);
+        self.groups.retain(|_, led| led.key != key);
         for known in self.tracked.values_mut().filter(|known| known.key == Some(key)) {
             known.key = None;
             known.root = false;
