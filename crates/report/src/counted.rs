@@ -15,8 +15,9 @@ pub struct Counted {
     pub boot: Option<Name>,
     /// Of each tokens file, its six counts.
     pub tokens: BTreeMap<UnitId, Baseline<6>>,
-    /// Of each proxy: bytes in and out, and the six counts of a tokens file (zero where it has none).
-    pub proxies: BTreeMap<UnitId, Baseline<8>>,
+    /// Of each run of an agent's proxies, the latest last: bytes in and out, and the six counts of a tokens file (zero
+    /// where it counts none).
+    pub proxies: BTreeMap<UnitId, Vec<Baseline<8>>>,
     /// The agents whose tokens a route counts, so that a turn reported after its agent ended isn't added on top.
     pub routed: BTreeSet<UnitId>,
     /// How far each harness's file was read.
@@ -32,7 +33,7 @@ impl Counted {
         Counted {
             boot: all.get("boot").and_then(Value::as_str).and_then(Name::new),
             tokens: entries(all.get("tokens"), baseline),
-            proxies: entries(all.get("proxies"), baseline),
+            proxies: entries(all.get("proxies"), |runs| Some(runs.as_array()?.iter().filter_map(baseline).collect())),
             routed: texts(all.get("routed")).filter_map(UnitId::new).collect(),
             turns: entries(all.get("turns"), positions),
             times: entries(all.get("times"), positions),
@@ -50,7 +51,7 @@ impl Counted {
         };
         put("boot", json!(self.boot.as_ref().map(Name::as_str)));
         put("tokens", of_entries(&self.tokens, of_baseline));
-        put("proxies", of_entries(&self.proxies, of_baseline));
+        put("proxies", of_entries(&self.proxies, |runs| runs.iter().map(of_baseline).collect()));
         put("routed", json!(self.routed.iter().map(UnitId::as_str).collect::<Vec<_>>()));
         put("turns", of_entries(&self.turns, |positions| json!(positions.to_texts())));
         put("times", of_entries(&self.times, |positions| json!(positions.to_texts())));
@@ -99,7 +100,7 @@ mod tests {
         Counted {
             boot: Name::new("0a1b-2c"),
             tokens: [(id("b"), Baseline { run: run.clone(), counts: [u64::MAX, 2, 3, 4, 5, 6] })].into(),
-            proxies: [(id("a"), Baseline { run, counts: [1; 8] })].into(),
+            proxies: [(id("a"), vec![Baseline { run, counts: [1; 8] }])].into(),
             routed: [id("b"), id("a")].into(),
             turns: [(id("a"), positions.clone())].into(),
             times: [(id("m:x"), positions)].into(),

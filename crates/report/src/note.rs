@@ -16,6 +16,8 @@ pub enum Refused {
     Owner,
     /// It is on another file system than its home is.
     OtherFileSystem,
+    /// It isn't below the home of whoever writes it.
+    Elsewhere,
     /// It is one of the kernel's own, under `/proc`.
     Kernels,
     /// The system won't open or read it.
@@ -37,6 +39,10 @@ pub enum Note {
     BegunAnew,
     /// Files that were moved aside and are still written to are too many; the oldest is no longer read.
     TooMany,
+    /// A count was less than before within one run of whoever counts: all of it was taken as new.
+    Fell,
+    /// A tokens file that isn't one; what it had counted stays counted.
+    NoTokens,
     /// A read that was begun earlier has not come to its end.
     NoAnswer,
     /// The thread that read the file ended without an answer.
@@ -51,6 +57,7 @@ impl fmt::Display for Refused {
             Refused::OtherName => f.write_str("it has another name, a hard link"),
             Refused::Owner => f.write_str("it belongs to another user than the folder it should be in"),
             Refused::OtherFileSystem => f.write_str("it is on another file system than the folder it should be in"),
+            Refused::Elsewhere => f.write_str("it isn't below its agent's home"),
             Refused::Kernels => f.write_str("it is under /proc"),
             // The kind's own words: an OS error's text may have more.
             Refused::System(kind) => write!(f, "{kind}"),
@@ -67,6 +74,8 @@ impl fmt::Display for Note {
             Note::OutOfBounds => f.write_str("a value that can't be was left out"),
             Note::BegunAnew => f.write_str("cut short or begun anew; read from its beginning"),
             Note::TooMany => f.write_str("moved aside too often while it is written to; the oldest is no longer read"),
+            Note::Fell => f.write_str("a count of its route is lower than before; all of it is taken as new"),
+            Note::NoTokens => f.write_str("its tokens file isn't one"),
             Note::NoAnswer => f.write_str("reading it doesn't come to an end"),
             Note::Failed => f.write_str("reading it failed"),
         }

@@ -80,6 +80,12 @@ pub fn tokens_file_name(agent: &UnitId) -> String {
     name + ".json"
 }
 
+/// The agent whose tokens file a file's name is, if it is one.
+pub fn agent_of_tokens_file(name: &str) -> Option<UnitId> {
+    let id = name.strip_suffix(".json")?.replace("%2F", "/").replace("%3A", ":").replace("%40", "@");
+    UnitId::new(&id).filter(|id| tokens_file_name(id) == name)
+}
+
 /// Reads an agent's tokens file in `folder`. `None`: there is none, or what is there isn't one.
 ///
 /// # Errors
