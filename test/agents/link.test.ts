@@ -65,12 +65,12 @@ describe('the command', () => {
     expect(first.agents).toEqual([
       {
         ...{ id: 'agt_01', name: 'main', owner: 'usr_01', teams: ['team_01'], pids: [4567], started: 1780000000, from: 'link' },
-        ...{ cgroup: '/user.slice/lnk-agent-main.service', unit: 'lnk-agent-main.service' },
+        ...{ cgroup: '/user.slice/lnk-agent-main.service', unit: 'lnk-agent-main.service', running: true, home: '/h' },
       },
-      { id: 'mch_7f:bare', name: 'bare', teams: [], pids: [], from: 'link' },
-      { id: 'agt_03', name: 'off', teams: [], pids: [], from: 'link' },
+      { id: 'mch_7f:bare', name: 'bare', teams: [], pids: [], running: true, from: 'link' },
+      { id: 'agt_03', name: 'off', teams: [], pids: [], running: false, from: 'link' },
     ]);
-    expect(second.agents[0].traffic).toEqual([{ proxy: 'p-4f2a', since: 1780000000, in: 1048576, out: 65536 }]);
+    expect(second.agents[0].traffic).toEqual([{ proxy: 'p-4f2a', since: 1780000000, in: 1048576, out: 65536, model: true }]);
     expect(second.agents[1].traffic).toEqual([]);
     expect(stdout).not.toContain('skipped');
     expect(existsSync(join(place.home, '.lnk'))).toBe(false);
@@ -226,9 +226,9 @@ describe('a list', () => {
       ...{ name: 'a', owner: 'who is it', teams: ['ok', 'not ok', 5, null], started: 'yesterday', unit: '../../etc', cgroup: '/a/../..' },
       processes: [1, -1, 0, 1.5, '7', null, 4_000_000_000, 2],
     };
-    expect(parse({ agents: [entry] }).agents).toEqual([{ id: 'mch_own:a', name: 'a', teams: ['ok'], pids: [1, 2] }]);
+    expect(parse({ agents: [entry] }).agents).toEqual([{ id: 'mch_own:a', name: 'a', teams: ['ok'], pids: [1, 2], running: true }]);
     expect(parse({ agents: [{ name: 'a', teams: 'x', processes: {}, cgroup: 'relative', unit: 5 }] }).agents).toEqual([
-      { id: 'mch_own:a', name: 'a', teams: [], pids: [] },
+      { id: 'mch_own:a', name: 'a', teams: [], pids: [], running: true },
     ]);
   });
 
@@ -263,5 +263,12 @@ describe('traffic', () => {
   test('only true is a model', () => {
     const models = [true, 1, 'true', undefined].map((model) => ({ ...good, model }));
     expect(parseTraffic(JSON.stringify({ sandboxes: models })).map(({ model }) => model)).toEqual([true, false, false, false]);
+  });
+
+  test('its tokens are all six counts, or none', () => {
+    const tokens = { requests: 12, unmetered: 1, input: 90211, output: 4120, cached: 80000, cache_written: 1200 };
+    const of = (said: unknown) => parseTraffic(JSON.stringify({ sandboxes: [{ ...good, tokens: said }] }))[0]?.tokens;
+    expect(of({ ...tokens, later: 'x' })).toEqual(tokens);
+    for (const bad of [null, [], 7, {}, { ...tokens, input: undefined }, { ...tokens, output: -1 }, { ...tokens, cached: '3' }, { ...tokens, requests: 1.5 }]) expect(of(bad)).toBeUndefined();
   });
 });

@@ -17,6 +17,12 @@ export interface Agent {
   cgroup?: string;
   /** Its systemd unit. */
   unit?: string;
+  running: boolean;
+  /** Its harness's home, and the file in it the harness reports its turns in. */
+  home?: string;
+  measures?: string;
+  /** The folder of its settings, where its starts and stops are kept. */
+  settings?: string;
 }
 
 const UNIT = /^[A-Za-z0-9:_.\\@-]{1,255}$/;
@@ -34,11 +40,15 @@ export function parseAgent(entry: unknown, machineId: string): Agent | { problem
   if (!isName(name)) return { problem: 'has no name, or one that may not be kept' };
   const id = entry['id'] ?? `${machineId}:${name}`;
   if (!isName(id)) return { problem: 'has an ID that may not be kept' };
-  const agent: Agent = { id, name, teams: listOf(entry['teams']).filter(isName), pids: [] };
+  const agent: Agent = { id, name, teams: listOf(entry['teams']).filter(isName), pids: [], running: entry['running'] !== false };
   const owner = nameOf(entry['owner']);
   if (owner !== undefined) agent.owner = owner;
+  for (const key of ['home', 'measures', 'settings'] as const) {
+    const path = entry[key];
+    if (isPath(path)) agent[key] = path;
+  }
   // What is said of an agent that isn't running is what it was.
-  if (entry['running'] === false) return agent;
+  if (!agent.running) return agent;
   agent.pids = listOf(entry['processes']).filter(isPid);
   const { started, cgroup, unit } = entry;
   if (typeof started === 'number' && Number.isFinite(started) && started > 0) agent.started = started;
@@ -49,12 +59,6 @@ export function parseAgent(entry: unknown, machineId: string): Agent | { problem
 
 const isPid = (value: unknown): value is number => Number.isInteger(value) && Number(value) > 0 && Number(value) <= LARGEST_PID;
 
-function isCgroupPath(value: unknown): value is string {
-  return (
-    typeof value === 'string' &&
-    value.length <= 4096 &&
-    value.startsWith('/') &&
-    !value.includes('\0') &&
-    !value.split('/').some((part) => part === '..' || part === '.')
-  );
-}
+const isPath = (value: unknown): value is string => typeof value === 'string' && value.length <= 4096 && value.startsWith('/') && !value.includes('\0');
+
+const isCgroupPath = (value: unknown): value is string => isPath(value) && !value.split('/').some((part) => part === '..' || part === '.');

@@ -7,7 +7,7 @@ import type { AgentRequest, LookRequest } from '../native';
 import type { Agent } from './agent';
 import { machineId, measureFolder } from './folder';
 import { Link, type LinkList, type Traffic } from './link';
-import { readRuns } from './runs';
+import { readRuns, readRunTraffic } from './runs';
 
 /** What to look at, and what is to be told about it. */
 export interface Gathered {
@@ -37,13 +37,14 @@ export class Agents {
     return { request: { machine: machineOf(list, id), agents: merge(list.agents, runs.agents), found: true }, metered: new Set(), problems };
   }
 
-  /** The same with what each agent's proxies carried, which is asked only where an agent of Link's runs. */
+  /** The same with what each agent's proxies carried; Link is asked for that only where an agent of its runs. */
   async withTraffic(gathered: Gathered): Promise<Gathered> {
     const { request } = gathered;
-    if (!request.agents.some(({ from, pids, cgroup, unit }) => from === 'link' && (pids.length > 0 || cgroup || unit))) return gathered;
-    const { traffic, problems } = await this.link.traffic();
-    const agents = request.agents.map((agent) => ({ ...agent, traffic: proxiesOf(agent, traffic) }));
-    const metered = new Set(traffic.filter(({ model }) => model).map(({ agent }) => agent));
+    const isAsked = request.agents.some(({ from, pids, cgroup, unit }) => from === 'link' && (pids.length > 0 || cgroup || unit));
+    const { traffic: ofLink, problems } = isAsked ? await this.link.traffic() : { problems: [] };
+    const traffic = { link: ofLink, run: request.agents.some(({ from }) => from === 'run') ? readRunTraffic(this.#folder) : undefined };
+    const agents = request.agents.map((agent) => ({ ...agent, ...proxiesOf(agent, traffic[agent.from]) }));
+    const metered = new Set(agents.filter(({ traffic }) => traffic?.some(({ model }) => model)).map(({ id }) => id));
     return { request: { ...request, agents }, metered, problems: [...gathered.problems, ...problems] };
   }
 
@@ -65,7 +66,5 @@ function merge(link: Agent[], runs: Agent[]): AgentRequest[] {
   return [...agents.values()];
 }
 
-const proxiesOf = (agent: AgentRequest, traffic: Traffic[]): NonNullable<AgentRequest['traffic']> =>
-  traffic
-    .filter((entry) => agent.from === 'link' && entry.agent === agent.id)
-    .map(({ proxy, since, in: bytesIn, out }) => ({ proxy, ...(since !== undefined && { since }), in: bytesIn, out }));
+const proxiesOf = ({ id }: AgentRequest, traffic: Traffic[] | undefined): Pick<AgentRequest, 'traffic'> =>
+  traffic === undefined ? {} : { traffic: traffic.filter(({ agent }) => agent === id).map(({ agent: _, ...proxy }) => proxy) };

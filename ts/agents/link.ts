@@ -6,6 +6,7 @@ import { Failure, messageOf } from '../errors';
 import { isObject, parseObject } from '../json';
 import { isName, nameOf } from '../names';
 import { findProgram } from '../path';
+import { type ProxyTraffic, TOKEN_COUNTS } from '../native';
 import { type Agent, parseAgent } from './agent';
 import { ask, ASK_LIMITS, type AskLimits } from './ask';
 
@@ -18,17 +19,9 @@ export interface LinkList {
   problems: string[];
 }
 
-/** What one run of an agent's proxy carried. */
-export interface Traffic {
+/** What one run of a proxy carried, and whose it is. */
+export interface Traffic extends ProxyTraffic {
   agent: string;
-  /** Tells one run of a proxy from the next; counters only grow within one. */
-  proxy: string;
-  /** When that run began, in seconds since 1970. */
-  since?: number;
-  in: number;
-  out: number;
-  /** Whether it carries the agent's model, and so counts its tokens. */
-  model: boolean;
 }
 
 /**
@@ -63,13 +56,22 @@ export function parseAgentList(text: string, machineId: () => string): LinkList 
 export function parseTraffic(text: string): Traffic[] {
   const list = parseObject(text);
   if (!Array.isArray(list['sandboxes'])) throw new Failure('holds no list of sandboxes');
-  return list['sandboxes'].flatMap((entry: unknown): Traffic[] => {
-    if (!isObject(entry)) return [];
-    const { agent, proxy, since, in: bytesIn, out: bytesOut } = entry;
-    if (!isName(agent) || !isName(proxy) || !isCount(bytesIn) || !isCount(bytesOut)) return [];
-    const began = typeof since === 'number' && Number.isFinite(since) && since > 0 ? { since } : {};
-    return [{ agent, proxy, ...began, in: bytesIn, out: bytesOut, model: entry['model'] === true }];
-  });
+  return list['sandboxes'].flatMap((entry: unknown) => parseSandbox(entry) ?? []);
+}
+
+/** One entry of that list, if it is one. */
+export function parseSandbox(entry: unknown): Traffic | undefined {
+  if (!isObject(entry)) return undefined;
+  const { agent, proxy, since, in: bytesIn, out: bytesOut } = entry;
+  if (!isName(agent) || !isName(proxy) || !isCount(bytesIn) || !isCount(bytesOut)) return undefined;
+  const began = typeof since === 'number' && Number.isFinite(since) && since > 0 ? { since } : {};
+  return { agent, proxy, ...began, in: bytesIn, out: bytesOut, model: entry['model'] === true, ...tokensOf(entry['tokens']) };
+}
+
+/** The six counts, where all are there: one that isn't there isn't zero. */
+function tokensOf(said: unknown): Pick<Traffic, 'tokens'> {
+  if (!isObject(said) || !TOKEN_COUNTS.every((name) => isCount(said[name]))) return {};
+  return { tokens: Object.fromEntries(TOKEN_COUNTS.map((name) => [name, said[name]])) as Traffic['tokens'] & object };
 }
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
@@ -106,13 +108,13 @@ export class Link {
     }
   }
 
-  /** What each agent's proxies carried, and what went wrong. */
-  async traffic(): Promise<{ traffic: Traffic[]; problems: string[] }> {
-    if (this.#command === undefined) return { traffic: [], problems: [] };
+  /** What each agent's proxies carried, undefined where that isn't known, and what went wrong. */
+  async traffic(): Promise<{ traffic?: Traffic[]; problems: string[] }> {
+    if (this.#command === undefined) return { problems: [] };
     try {
       return { traffic: parseTraffic(await ask(this.#command, ['sandbox', 'traffic', '--json'], this.#limits)), problems: [] };
     } catch (error) {
-      return { traffic: [], problems: [`What crossed the agents' proxies isn't known: ${this.#why(error)}.`] };
+      return { problems: [`What crossed the agents' proxies isn't known: ${this.#why(error)}.`] };
     }
   }
 

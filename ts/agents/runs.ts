@@ -6,12 +6,13 @@ import { codeOf, Failure } from '../errors';
 import { parseObject } from '../json';
 import { isName } from '../names';
 import { type Agent, parseAgent } from './agent';
+import { parseSandbox, type Traffic } from './link';
 
 /** The runs there are (one file each, an agent as in contract 1), and what was skipped. */
 export function readRuns(folder: string, machineId: string): { agents: Agent[]; problems: string[] } {
   const agents: Agent[] = [];
   const problems: string[] = [];
-  for (const name of runFiles(folder)) {
+  for (const name of runFiles(folder, '.json')) {
     const path = join(folder, 'runs', name);
     // What a file is called is not ours to repeat, unless it keeps the rule.
     const shown = isName(name) ? path : `A file in ${join(folder, 'runs')}`;
@@ -27,9 +28,20 @@ export function readRuns(folder: string, machineId: string): { agents: Agent[]; 
   return { agents, problems };
 }
 
-function runFiles(folder: string): string[] {
+/** What the proxies of the runs there are carried so far: a file each beside its run's, an entry as in contract 2. */
+export const readRunTraffic = (folder: string): Traffic[] =>
+  runFiles(folder, '.traffic').flatMap((name) => {
+    try {
+      return parseSandbox(parseObject(readFileSync(join(folder, 'runs', name), 'utf8'))) ?? [];
+    } catch {
+      // Not there any more, or not yet.
+      return [];
+    }
+  });
+
+function runFiles(folder: string, ending: string): string[] {
   try {
-    return readdirSync(join(folder, 'runs')).filter((name) => name.endsWith('.json')).sort();
+    return readdirSync(join(folder, 'runs')).filter((name) => name.endsWith(ending)).sort();
   } catch {
     return [];
   }

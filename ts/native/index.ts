@@ -35,8 +35,29 @@ export interface AgentRequest {
   started?: number;
   cgroup?: string;
   unit?: string;
-  traffic?: { proxy: string; since?: number; in: number; out: number }[];
+  running: boolean;
+  home?: string;
+  measures?: string;
+  settings?: string;
+  /** What each run of its proxy carried; undefined where that isn't known. */
+  traffic?: ProxyTraffic[];
 }
+
+/** What one run of an agent's proxy carried. */
+export interface ProxyTraffic {
+  /** Tells one run of a proxy from the next; counters only grow within one. */
+  proxy: string;
+  /** When that run began, in seconds since 1970. */
+  since?: number;
+  in: number;
+  out: number;
+  /** Whether it carries the agent's model, and so counts its tokens. */
+  model: boolean;
+  tokens?: Readonly<Record<(typeof TOKEN_COUNTS)[number], number>>;
+}
+
+/** The counts of a tokens file, by the names it has for them. */
+export const TOKEN_COUNTS = ['requests', 'unmetered', 'input', 'output', 'cached', 'cache_written'] as const;
 
 /** What to look at. */
 export interface LookRequest {

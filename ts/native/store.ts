@@ -31,6 +31,12 @@ export const openStore = (folder: string, settings: StoreSettings) => new (loadN
 /** An open store. */
 export type Store = ReturnType<typeof openStore>;
 
+/** Follows what routes, harnesses and starters say of the agents, from the last look of a store on. `tokens` is the folder of tokens files. */
+export const openGatherer = (tokens: string, store: Store, boot: string | undefined) => new (loadNative().Gatherer)(tokens, store, Date.now() / 1000, boot);
+
+/** What follows it. */
+export type Gatherer = ReturnType<typeof openGatherer>;
+
 /** What an open store found when it was opened. */
 export interface Resumed {
   counted: string | null;

@@ -67,7 +67,7 @@ function tokenNotes(view: View, agents: Unit[], labels: Map<string, string>): st
   const unmetered = agents.filter(({ id }) => !view.metered.has(id) && !view.ended?.has(id)).map(({ id }) => labels.get(id) ?? id);
   if (unmetered.length === 0) return [];
   const whose = unmetered.length === 1 ? "its model's answers pass no proxy that counts them" : "their models' answers pass no proxy that counts them";
-  return [`Tokens of ${some(unmetered)} aren't metered: ${whose}. An agent that Link runs in a sandbox has one.`];
+  return [`Tokens of ${some(unmetered)} aren't metered: ${whose}. \`lnk measure route\` is one; an agent that Link runs in a sandbox has its own.`];
 }
 
 function estimateNotes(view: View, labels: Map<string, string>): string[] {

@@ -1,11 +1,12 @@
 // The watcher: a look every `every`, whatever the disk or another program does meanwhile.
 
 import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { messageOf } from '../errors';
 import { parseObject } from '../json';
-import { Sampler } from '../native';
-import { type NativeLook, openStore, resumedOf, type Store } from '../native/store';
+import { type LookRequest, Sampler } from '../native';
+import { type Gatherer, type NativeLook, openGatherer, openStore, resumedOf, type Store } from '../native/store';
 import { readSettings, type Settings, settingsOf, settingsPath } from '../settings/settings';
 import { version } from '../version';
 import { Lists } from './lists';
@@ -16,6 +17,12 @@ const MOST_WAITING = 60;
 /** How long the end may take: what is under way is then left to itself. */
 const END_MS = 4000;
 
+/** A look that waits to be kept, and what others said until it was taken, where that was asked. */
+interface Waiting {
+  look: NativeLook;
+  said?: Promise<string[]>;
+}
+
 /** Watches until it is told to end. Whoever runs it holds the folder's lock. */
 export class Watcher {
   readonly #folder: string;
@@ -23,11 +30,10 @@ export class Watcher {
   readonly #lists: Lists;
   readonly #sampler = new Sampler();
   readonly #store: Store;
-  /** What a line holds beside its look: which start of the machine it is of. */
-  readonly #counted: string;
+  readonly #gatherer: Gatherer;
   #settings: Settings;
   #settingsStamp: string;
-  #waiting: NativeLook[] = [];
+  #waiting: Waiting[] = [];
   #keeping: Promise<void> | undefined;
   #tidying: Promise<void> | undefined;
   #minute = -1;
@@ -41,7 +47,7 @@ export class Watcher {
     this.#store = openStore(folder, this.#settings);
     const { counted, notes } = resumedOf(this.#store);
     const boot = bootId();
-    this.#counted = JSON.stringify(boot === undefined ? {} : { boot });
+    this.#gatherer = openGatherer(join(folder, 'tokens'), this.#store, boot);
     this.#sampler.resume(this.#store, boot !== undefined && bootOf(counted) === boot);
     this.#lists = new Lists(env, log);
     log.say(`started: version ${version}, process ${process.pid}, ${this.#told()}`);
@@ -77,21 +83,44 @@ export class Watcher {
       return;
     }
     const room = this.#waiting.length < MOST_WAITING;
-    if (room) this.#waiting.push(look);
+    if (room) this.#waiting.push({ look, ...this.#ask(request) });
     this.#log.tell('disk', room ? [] : [`${MOST_WAITING} looks wait to be kept; newer ones are dropped`]);
     this.#keeping ??= this.#keepAll().finally(() => (this.#keeping = undefined));
     this.#lists.refresh();
   }
 
+  /**
+   * Begins to ask what others say of the agents. Only while no look before this one waits: what is found is of one look
+   * until it is kept, and what isn't asked now comes with a later look.
+   */
+  #ask(request: LookRequest): Pick<Waiting, 'said'> {
+    if (this.#keeping !== undefined || this.#waiting.length > 0) return {};
+    return { said: this.#gatherer.gather(JSON.stringify(request), Date.now() / 1000).catch((error: unknown) => [messageOf(error)]) };
+  }
+
   async #keepAll(): Promise<void> {
-    for (let look = this.#waiting.shift(); look !== undefined; look = this.#waiting.shift()) await this.#keep(look);
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) await this.#keep(next);
+  }
+
+  /** Keeps a look with what was said, in one write. */
+  async #append({ look, said }: Waiting): Promise<NativeLook> {
+    if (said !== undefined) this.#log.tell('reports', await said);
+    const whole = said === undefined ? look : this.#gatherer.join(look);
+    try {
+      const aside = await this.#store.append(whole, this.#gatherer.counted());
+      this.#gatherer.kept();
+      this.#log.tell('minutes', aside === null ? [] : [aside]);
+      return whole;
+    } catch (error) {
+      this.#gatherer.goBack();
+      throw error;
+    }
   }
 
   /** Keeps a look, and the copies made for speed. */
-  async #keep(look: NativeLook): Promise<void> {
+  async #keep(waiting: Waiting): Promise<void> {
     try {
-      const aside = await this.#store.append(look, this.#counted);
-      this.#log.tell('minutes', aside === null ? [] : [aside]);
+      const look = await this.#append(waiting);
       const { user, system } = process.cpuUsage();
       await this.#store.writeNow(look, this.#settings.everyMs, (user + system) / 1e6, process.memoryUsage.rss());
       const minute = Math.floor(performance.now() / 60_000);

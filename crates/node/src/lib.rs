@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "napi hands arguments over by value")]
 
+mod gather;
 mod ledger;
 mod lock;
 mod sampler;

@@ -85,4 +85,9 @@ impl BindingLook {
     pub fn share(&self) -> Arc<Look> {
         self.look.clone()
     }
+
+    /// The same with other units.
+    pub fn with(&self, look: Look) -> BindingLook {
+        BindingLook { look: Arc::new(look), report: self.report.clone() }
+    }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use lnk_report::{Baseline, Counted};
+use lnk_sample::request::Traffic;
 use lnk_sample::track::resume::LastUnit;
 use lnk_schema::UnitId;
 use lnk_store::{Cost, Day, LastTotals, Now, Resumed, Settings, Store, StoreError};
@@ -64,8 +66,8 @@ impl BindingStore {
     /// that isn't sure), its time in seconds since 1970, and what was found and mended, a sentence each.
     #[napi(catch_unwind)]
     pub fn resumed(&self) -> String {
-        let Resumed { counted, last_look_ms, notes, .. } = &self.resumed;
-        json!({ "counted": counted, "lastLook": last_look_ms.map(|ms| ms as f64 / 1000.0), "notes": notes }).to_string()
+        json!({ "counted": self.resumed.counted, "lastLook": self.last_look(), "notes": self.resumed.notes })
+            .to_string()
     }
 
     /// Settings that hold from the next look; JSON as the constructor's.
@@ -117,11 +119,26 @@ impl BindingStore {
 impl BindingStore {
     /// Each unit's last totals, for the sampler.
     pub fn last_units(&self) -> impl Iterator<Item = LastUnit> + '_ {
-        self.resumed
-            .totals
-            .iter()
-            .cloned()
-            .filter_map(|LastTotals { id, since_ns, totals }| Some(LastUnit { id, since_ns: since_ns?, totals }))
+        let counted = self.counted();
+        self.resumed.totals.iter().cloned().filter_map(move |LastTotals { id, since_ns, totals }| {
+            let runs = counted.proxies.get(&id).into_iter().flatten();
+            let proxies = runs.map(|Baseline { run, counts: [received, sent, ..] }| Traffic {
+                proxy: run.clone(),
+                received: *received,
+                sent: *sent,
+            });
+            Some(LastUnit { proxies: proxies.collect(), id, since_ns: since_ns?, totals })
+        })
+    }
+
+    /// What everything had been counted up to at the last look.
+    pub fn counted(&self) -> Counted {
+        self.resumed.counted.as_deref().map(Counted::parse).unwrap_or_default()
+    }
+
+    /// The last look's time, in seconds since 1970.
+    pub fn last_look(&self) -> Option<f64> {
+        self.resumed.last_look_ms.map(|ms| ms as f64 / 1000.0)
     }
 }
 

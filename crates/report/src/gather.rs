@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use lnk_schema::{Look, Measure, Name, SaidBy, Unit, UnitId, UnitKind};
+use lnk_schema::{Look, Measure, Name, RollUp, SaidBy, Unit, UnitId, UnitKind, add_up};
 
 use crate::counted::Counted;
 use crate::counter::{Baseline, Counter, Growth};
@@ -116,7 +116,8 @@ impl Gatherer {
         problems
     }
 
-    /// A look with what was found: an agent that isn't in it, since it doesn't run, is then there for its turns alone.
+    /// A look with what was found: an agent that isn't in it, since it doesn't run, is then there for its turns alone, and
+    /// the machine has its agents' added up.
     pub fn join(&self, look: &Look) -> Look {
         let mut look = look.clone();
         for unit in self.found.iter().flat_map(|found| &found.units) {
@@ -125,6 +126,7 @@ impl Gatherer {
                 None => look.units.push(unit.clone()),
             }
         }
+        add_up_turns(&mut look.units);
         look
     }
 
@@ -337,9 +339,24 @@ impl Gathering {
     }
 }
 
+/// Gives the machine its agents' turns, tokens and spend of a look: what it did of them, it did through its agents.
+fn add_up_turns(units: &mut [Unit]) {
+    let mut sums: Vec<(Measure, f64)> = Vec::new();
+    let of_agents = units.iter().filter(|unit| unit.kind == UnitKind::Agent).flat_map(|unit| &unit.turns);
+    for &(measure, value) in of_agents.filter(|(measure, _)| measure.roll_up() == RollUp::Sum) {
+        match sums.iter_mut().find(|(other, _)| *other == measure) {
+            Some((_, sum)) => *sum = add_up(*sum, value),
+            None => sums.push((measure, value)),
+        }
+    }
+    if let Some(machine) = units.iter_mut().find(|unit| unit.kind == UnitKind::Machine) {
+        machine.turns = sums;
+    }
+}
+
 /// Zero adds nothing to a sum; of a turn's own times it is one.
 fn is_said(measure: Measure, value: f64) -> bool {
-    value != 0.0 || measure.roll_up() == lnk_schema::RollUp::Own
+    value != 0.0 || measure.roll_up() == RollUp::Own
 }
 
 /// The name of an agent that has no ID of its own: `<machine id>:<name>`.

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 
 use lnk_report::{Counted, Gatherer, Note, Problem, Told};
-use lnk_schema::{Look, Measure, Unit, UnitId, UnitKind};
+use lnk_schema::{Look, Measure, RollUp, Unit, UnitId, UnitKind};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -74,11 +74,17 @@ fn look() -> Look {
     Look { at_ms: 0, units: vec![machine] }
 }
 
-/// Every value of a measure that a gathering found, by agent.
+/// Every value of a measure that a gathering found, by agent; the machine has the same added up.
 fn found(gatherer: &Gatherer, measure: Measure) -> Vec<(String, f64)> {
-    let look = gatherer.join(&look());
+    let mut look = gatherer.join(&look());
+    let machine = look.units.remove(0);
     let values = look.units.iter().flat_map(|unit| unit.turns.iter().map(|value| (unit.id.to_string(), *value)));
-    values.filter(|(_, (other, _))| *other == measure).map(|(id, (_, value))| (id, value)).collect()
+    let found: Vec<_> =
+        values.filter(|(_, (other, _))| *other == measure).map(|(id, (_, value))| (id, value)).collect();
+    let sum: f64 = found.iter().map(|(_, value)| value).sum();
+    let of_machine = machine.turns.iter().find(|(other, _)| *other == measure).map(|(_, value)| *value);
+    assert_eq!(of_machine, Some(sum).filter(|_| !found.is_empty() && measure.roll_up() == RollUp::Sum));
+    found
 }
 
 fn of_agent(value: f64) -> Vec<(String, f64)> {

@@ -5,7 +5,7 @@ use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lnk_schema::Look;
+use lnk_schema::{Look, UnitKind};
 use serde_json::value::RawValue;
 
 use crate::append::Appender;
@@ -205,7 +205,9 @@ impl Store {
         let Some(line) = self.last_line() else { return Ok(()) };
         let mut shown = lock(&self.shown);
         let rates = shown.as_ref().map(|before| cpu_rates(before, look, every_ms)).unwrap_or_default();
-        let now = Now { look: look.clone(), every_ms, cost, rates };
+        let mut now = Now { look: look.clone(), every_ms, cost, rates };
+        // An agent that is there for its turns alone doesn't run.
+        now.look.units.retain(|unit| unit.kind != UnitKind::Agent || unit.values.iter().next().is_some());
         let written = write_now(&*self.files, &self.folder, &now, line);
         *shown = Some(now.look);
         written.map_err(StoreError::at(&self.folder.join("now.json"), "write"))

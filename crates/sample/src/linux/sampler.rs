@@ -177,10 +177,12 @@ impl Sampler {
             if restarted && let Some(ended) = self.agents.remove(&agent.id) {
                 self.tree.forget(ended.state.key);
             }
-            let next_key = &mut self.next_key;
+            let (next_key, resume) = (&mut self.next_key, &self.resume);
             let one = self.agents.entry(agent.id.clone()).or_insert_with(|| {
                 *next_key += 1;
-                OneAgent::new(AgentKey(*next_key), agent.started_ns, &agent.pids)
+                let mut one = OneAgent::new(AgentKey(*next_key), agent.started_ns, &agent.pids);
+                one.state.carried_before(resume.proxies_of(&agent.id));
+                one
             });
             one.state.pids.clone_from(&agent.pids);
             one.state.carried(&agent.traffic);

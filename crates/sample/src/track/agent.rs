@@ -69,6 +69,14 @@ impl AgentState {
         }
     }
 
+    /// What each run of its proxies had carried before it was looked at: that isn't added.
+    pub fn carried_before(&mut self, traffic: &[Traffic]) {
+        for run in traffic {
+            let network = self.network.get_or_insert_default();
+            network.runs.insert(run.proxy.clone(), (run.received, run.sent));
+        }
+    }
+
     /// Adds what each run of its proxy carried since the last look. A run's count that fell began anew; a run that isn't
     /// told of for a look keeps its count, since it may be told of again.
     pub fn carried(&mut self, traffic: &[Traffic]) {
@@ -110,6 +118,14 @@ mod tests {
         agent.carried(&[]);
         agent.carried(&[run("p-2", 25, 0)]);
         assert_eq!(agent.network(), Some((655, 10)));
+    }
+
+    #[test]
+    fn what_a_proxy_had_carried_before_is_not_added_again() {
+        let mut agent = AgentState::new(AgentKey(1), None, &[]);
+        agent.carried_before(&[run("p-1", 100, 10)]);
+        agent.carried(&[run("p-1", 130, 10), run("p-2", 5, 1)]);
+        assert_eq!(agent.network(), Some((35, 1)));
     }
 
     #[test]

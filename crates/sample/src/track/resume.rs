@@ -3,6 +3,8 @@
 use lnk_schema::{Measure, Unit, UnitId, UnitKind};
 use rustc_hash::FxHashMap;
 
+use crate::request::Traffic;
+
 /// How far two tellings of one start may be apart: the kernel says the machine's to a second, and moves it as the clock
 /// is set (`btime` in /proc/stat).
 const SAME_START_NS: u64 = 5_000_000_000;
@@ -16,6 +18,8 @@ pub struct LastUnit {
     pub since_ns: u64,
     /// Its totals.
     pub totals: Vec<(Measure, f64)>,
+    /// What each run of its proxies had carried by then.
+    pub proxies: Vec<Traffic>,
 }
 
 /// What is kept of last looks, by unit.
@@ -34,6 +38,7 @@ struct Kept {
     seen_ns: Option<u64>,
     /// Each total: what it was, then what is added to it.
     totals: Vec<(Measure, Total)>,
+    proxies: Vec<Traffic>,
 }
 
 #[derive(Debug)]
@@ -45,11 +50,21 @@ enum Total {
 impl Resume {
     /// Goes on from these. `same_boot`: whether the machine is known not to have been started anew since.
     pub fn new(last: impl IntoIterator<Item = LastUnit>, same_boot: bool) -> Resume {
-        let kept = last.into_iter().map(|LastUnit { id, since_ns, totals }| {
-            let totals = totals.into_iter().map(|(measure, was)| (measure, Total::Was(was))).collect();
-            (id, Kept { since_ns, seen_ns: None, totals })
+        let kept = last.into_iter().map(|LastUnit { id, since_ns, totals, proxies }| {
+            let total = |(measure, was)| {
+                let is_carried = matches!(measure, Measure::NetworkIn | Measure::NetworkOut) && !proxies.is_empty();
+                // What its proxies carry is counted on from where they stood, so all of it comes on top.
+                (measure, if is_carried { Total::Add(was) } else { Total::Was(was) })
+            };
+            let totals = totals.into_iter().map(total).collect();
+            (id, Kept { since_ns, seen_ns: None, totals, proxies })
         });
         Resume { units: kept.collect(), same_boot, shift_ns: 0 }
+    }
+
+    /// What an agent's proxies had carried at the last look.
+    pub fn proxies_of(&self, agent: &UnitId) -> &[Traffic] {
+        self.units.get(agent).map(|kept| kept.proxies.as_slice()).unwrap_or_default()
     }
 
     /// Makes a look's units go on from the last ones: the same start to the nanosecond, and no total lower than it was
@@ -98,7 +113,7 @@ mod tests {
 
     fn after(since_ns: u64, cpu: f64) -> Resume {
         let id = UnitId::new("agt_01").unwrap();
-        Resume::new([LastUnit { id, since_ns, totals: vec![(Measure::CpuUsed, cpu)] }], false)
+        Resume::new([LastUnit { id, since_ns, totals: vec![(Measure::CpuUsed, cpu)], proxies: Vec::new() }], false)
     }
 
     fn look(resume: &mut Resume, since_ns: u64, cpu: Option<f64>) -> (Option<u64>, Option<f64>) {
@@ -131,6 +146,21 @@ mod tests {
     }
 
     #[test]
+    fn what_proxies_carried_comes_on_top_of_what_they_had() {
+        let id = UnitId::new("agt_01").unwrap();
+        let proxies = vec![Traffic { proxy: lnk_schema::Name::new("p-1").unwrap(), received: 100, sent: 0 }];
+        let last = LastUnit { id: id.clone(), since_ns: T, totals: vec![(Measure::NetworkIn, 600.0)], proxies };
+        let mut resume = Resume::new([last], false);
+        assert_eq!(resume.proxies_of(&id).len(), 1);
+        for (grown, total) in [(20.0, 620.0), (700.0, 1300.0)] {
+            let mut unit = agent(T, None);
+            unit.values.set(Measure::NetworkIn, Some(grown));
+            resume.go_on(std::slice::from_mut(&mut unit));
+            assert_eq!(unit.values.get(Measure::NetworkIn), Some(total));
+        }
+    }
+
+    #[test]
     fn another_start_begins_anew() {
         let later = T + SAME_START_NS + 1;
         assert_eq!(look(&mut after(T, 30.0), later, Some(1.0)), (Some(later), Some(1.0)));
@@ -151,7 +181,8 @@ mod tests {
         };
         for same_boot in [true, false] {
             let ids = ["mch_1", "agt_01"].map(|id| UnitId::new(id).unwrap());
-            let last = ids.map(|id| LastUnit { id, since_ns: T, totals: vec![(Measure::CpuUsed, 30.0)] });
+            let last =
+                ids.map(|id| LastUnit { id, since_ns: T, totals: vec![(Measure::CpuUsed, 30.0)], proxies: Vec::new() });
             let mut resume = Resume::new(last, same_boot);
             let mut units = [machine(T + hour_ns), agent(T + hour_ns, Some(10.0))];
             resume.go_on(&mut units);
