@@ -1,11 +1,13 @@
-//! How fast a harness's lines are read, beside a tree of all of each line.
+//! How fast a harness's lines are read, beside reading their file alone and a tree of all of each line, as one JSON object
+//! of seconds, each the best of some rounds.
 //!
-//! `cargo run --release -p lnk-report --example report_bench`
+//! `report_bench FILE`: writes the file first, of the line on the standard input, or of a line of its own where there is
+//! none. It is left, for others to be measured on.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout, reason = "a bench")]
 
 use std::fs;
 use std::hint::black_box;
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use lnk_report::{Place, Positions, Reader};
@@ -50,10 +52,11 @@ fn best(mut round: impl FnMut() -> usize) -> (usize, f64) {
 }
 
 fn main() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, line) = (folder.path().join("measures.jsonl"), line());
+    let path = PathBuf::from(std::env::args_os().nth(1).unwrap());
+    let given = std::io::read_to_string(std::io::stdin()).unwrap();
+    let line = if given.is_empty() { line() } else { given };
     fs::write(&path, line.repeat(FILE_BYTES / line.len())).unwrap();
-    let place = Place::below(folder.path(), Path::new("measures.jsonl")).unwrap();
+    let place = Place::below(path.parent().unwrap(), &path).unwrap();
 
     let (lines, bare) = best(|| memchr::memchr_iter(b'\n', &fs::read(&path).unwrap()).count());
     let (turns, ours) = best(|| Reader::of_turns(place.clone(), &Positions::default()).read().turns.len());
@@ -63,11 +66,9 @@ fn main() {
         text.split_inclusive(|byte| *byte == b'\n').filter(parse).count()
     });
     assert!(turns == lines && trees == lines, "all read the same");
-
-    println!("{lines} lines of {} bytes, best of {ROUNDS}", line.len());
-    for (what, seconds) in [("reading the file alone", bare), ("Reader", ours), ("serde_json::Value a line", tree)] {
-        let (rate, megabytes) = (lines as f64 / seconds, (lines * line.len()) as f64 / seconds / 1e6);
-        println!("{what:26} {rate:>10.0} lines/s  {megabytes:>6.0} MB/s");
-    }
-    println!("Reader is {:.1} times as fast as a tree a line", tree / ours);
+    let (bytes, seconds) = (line.len(), [bare, ours, tree]);
+    println!(
+        "{}",
+        serde_json::json!({"lines": lines, "line_bytes": bytes, "bare_s": seconds[0], "reader_s": seconds[1], "tree_s": seconds[2]})
+    );
 }
