@@ -1,6 +1,8 @@
 // What other programs import from this package.
 
 export { type AnswerHead, isAnswer, measures, type MeasureRow, type Usage, UsageScanner } from './native';
+export type { TurnReport } from './report/line';
+export { TurnReporter } from './report/reporter';
 export { type ModelRoute, modelRoute, type ModelRouteOptions, type RouteCounts } from './route';
 export { TokenLedger } from './route/ledger';
 export { version } from './version';

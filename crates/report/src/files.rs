@@ -24,10 +24,9 @@
 //! isn't opened at all; one put in our file's place between the last check and the call loses that extra name at most,
 //! and its content and its other name stay.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 
 use rustix::fs::{AtFlags, unlinkat};
 
@@ -83,6 +82,10 @@ impl Followed {
         let Some(file) = self.file.as_ref().filter(|_| self.kept == self.at) else { return false };
         // In this order: whoever wrote before the answer has written before the size is asked for.
         nobody_writes(file) && self.is_as_read()
+    }
+
+    fn is_named(&self, folder: &Folder, name: &OsStr) -> bool {
+        self.file.as_ref().is_some_and(|file| folder.is_named(name, file) == Ok(true))
     }
 
     fn is_as_read(&self) -> bool {
@@ -193,7 +196,7 @@ impl Files {
         let name = self.place.name_with(ENDINGS[READ]);
         let over = self
             .followed_as(found[READ])
-            .is_some_and(|followed| followed.aside && followed.is_over() && is_named(folder, &name, followed.identity));
+            .is_some_and(|followed| followed.aside && followed.is_over() && followed.is_named(folder, &name));
         if over && unlinkat(folder.fd(), &name, AtFlags::empty()).is_ok() {
             found[READ] = Found::Nothing;
             sync(folder);
@@ -209,7 +212,7 @@ impl Files {
                 && followed.kept == followed.at
                 && followed.to_end_at.is_some()
                 && followed.file.as_ref().is_some_and(nobody_writes)
-                && is_named(folder, &from, followed.identity)
+                && followed.is_named(folder, &from)
         });
         if ready && rename_to_free(folder, &from, &to) {
             found.swap(MAIN, READ);
@@ -243,12 +246,6 @@ fn identified(file: Option<File>) -> Result<Option<(Identity, File)>, Refused> {
     let metadata = file.metadata().map_err(|error| Refused::System(error.kind()))?;
     one_name(&metadata)?;
     Ok(Some((Identity::of(&metadata), file)))
-}
-
-/// Whether a name is that of a file, and the file has no other.
-fn is_named(folder: &Folder, name: &OsString, identity: Identity) -> bool {
-    let found = folder.look_at(Path::new(name)).ok().flatten().and_then(|file| file.metadata().ok());
-    found.is_some_and(|metadata| Identity::of(&metadata) == identity && metadata.nlink() == 1)
 }
 
 /// Renames, never over another file. Only Linux moves files aside: elsewhere the kernel doesn't say who writes.

@@ -12,6 +12,8 @@ pub enum Refused {
     NotPlain,
     /// It has another name (a hard link), so it may be somebody else's.
     OtherName,
+    /// Its name leads to another file each time it is opened.
+    Moving,
     /// It belongs to another user than its home does.
     Owner,
     /// It is on another file system than its home is.
@@ -55,6 +57,7 @@ impl fmt::Display for Refused {
             Refused::Link => f.write_str("a symbolic link is in its place or on the way to it"),
             Refused::NotPlain => f.write_str("it isn't a plain file in a folder"),
             Refused::OtherName => f.write_str("it has another name, a hard link"),
+            Refused::Moving => f.write_str("another file has its name each time it is opened"),
             Refused::Owner => f.write_str("it belongs to another user than the folder it should be in"),
             Refused::OtherFileSystem => f.write_str("it is on another file system than the folder it should be in"),
             Refused::Elsewhere => f.write_str("it isn't below its agent's home"),

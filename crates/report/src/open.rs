@@ -5,6 +5,11 @@
 //! (`openat2(2)`, Linux 5.6), what is found is looked at before it is opened to read (`O_PATH`; opening a device can do
 //! things), and only a plain file with one name, of the home's owner, on the home's file system is. From then on only
 //! that descriptor is used.
+//!
+//! One name is not one link: a hard link of another's file that is dropped again right after we opened it leaves a
+//! descriptor of a file with a single link, which isn't ours. So the name must lead to the file in between two counts of
+//! one link. What is left to an attacker is to make and drop the link between those calls each time they are made; won,
+//! it has another's numbers counted as the attacker's own, and changes nothing.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -16,6 +21,11 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use crate::note::Refused;
+
+/// How often a file is opened anew that was moved while it was.
+const TRIES: usize = 4;
+/// How often its name is looked up while the file changes, as one does that is appended to.
+const LOOKUPS: usize = 8;
 
 /// Where a file is: a folder that we were told of, and the way from there, which somebody else may change at any time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +101,36 @@ impl Folder {
 
     /// Opens a file of the folder to read it. `None`: there is none of this name.
     pub(crate) fn file(&self, name: &OsStr) -> Result<Option<File>, Refused> {
+        for _ in 0..TRIES {
+            match self.open_to_read(name)? {
+                Some(file) if !self.is_named(name, &file)? => {}
+                found => return Ok(found),
+            }
+        }
+        Err(Refused::Moving)
+    }
+
+    /// Whether a name is that of a file, and the only one it has.
+    pub(crate) fn is_named(&self, name: &OsStr, file: &File) -> Result<bool, Refused> {
+        let state = |file: &File| file.metadata().map_err(|error| Refused::System(error.kind()));
+        let before = state(file)?;
+        one_name(&before)?;
+        for _ in 0..LOOKUPS {
+            let Some(found) = self.look_at(Path::new(name))? else { return Ok(false) };
+            let (found, after) = (state(&found)?, state(file)?);
+            one_name(&after)?;
+            if (found.dev(), found.ino()) != (after.dev(), after.ino()) || after.nlink() == 0 {
+                return Ok(false);
+            }
+            // A link made or dropped in between would have changed it. So does an append.
+            if (before.ctime(), before.ctime_nsec()) == (after.ctime(), after.ctime_nsec()) {
+                return Ok(true);
+            }
+        }
+        Ok(true)
+    }
+
+    fn open_to_read(&self, name: &OsStr) -> Result<Option<File>, Refused> {
         let Some(found) = self.look_at(Path::new(name))? else { return Ok(None) };
         let metadata = found.metadata().map_err(|error| Refused::System(error.kind()))?;
         if metadata.file_type().is_symlink() {

@@ -204,15 +204,24 @@ impl Counted {
     }
 }
 
+/// Stops the writers also where an assertion fails: nobody would end the test otherwise.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
+    }
+}
+
 /// Looks until the writers have been told to stop and all is read.
 fn look_on(race: &Race, mut look: impl FnMut(&mut Counted)) -> Counted {
+    let _stop = Stop(&race.stop);
     let (mut counted, until) = (Counted::default(), Instant::now() + Duration::from_secs(3));
     while Instant::now() < until {
         look(&mut counted);
         race.counted.store(counted.lines.len() as u64, SeqCst);
         race.looks.fetch_add(1, SeqCst);
     }
-    race.stop.store(true, SeqCst);
     counted
 }
 
