@@ -75,7 +75,7 @@ export class RoutePlace {
       server.close();
       server.closeAllConnections();
     }
-    this.route.close();
+    await this.route.close();
     await this.ledger.close();
     rmSync(this.folder, { recursive: true, force: true });
   }

@@ -15,7 +15,7 @@ const recorded = JSON.parse(readFileSync(join(folder, 'index.json'), 'utf8')) as
 
 test.each(recorded)('$file counts the same whole and byte by byte', ({ file, path, contentType, usage }) => {
   const body = readFileSync(join(folder, file));
-  for (const size of [body.length, 1, 7]) {
+  for (const size of [body.length, 1, 7, 511, 513]) {
     const scanner = new UsageScanner({ path, status: 200, contentType });
     for (let at = 0; at < body.length; at += size) expect(scanner.push(body.subarray(at, at + size))).toBeUndefined();
     expect(scanner.end()).toEqual(usage ?? null);
@@ -55,4 +55,18 @@ test('bytes that are gone, none, or shared are read as what they are', () => {
   scanner.push(new Uint8Array(text.subarray(20)));
   expect(scanner.end()).toEqual({ metered: true, input: 3, output: 4, cached: 0, cacheWritten: 0 });
   expect(() => scanner.push(text)).not.toThrow();
+});
+
+test('a chunk may be changed once it was pushed, whatever its size', () => {
+  const text = Buffer.from(`{"choices":"${'x'.repeat(5000)}","usage":{"prompt_tokens":3,"completion_tokens":4}}`);
+  for (const size of [1, 100, 511, 512, 2000, 6000]) {
+    const scanner = new UsageScanner(chat);
+    const chunk = Buffer.alloc(size);
+    for (let at = 0; at < text.length; at += size) {
+      const length = text.copy(chunk, 0, at, at + size);
+      scanner.push(chunk.subarray(0, length));
+      chunk.fill(0);
+    }
+    expect(scanner.end()).toEqual({ metered: true, input: 3, output: 4, cached: 0, cacheWritten: 0 });
+  }
 });

@@ -116,9 +116,7 @@ async function close(server: http.Server, route: ModelRoute): Promise<void> {
   const timer = setTimeout(() => server.closeAllConnections(), LINGER_MS);
   await closed;
   clearTimeout(timer);
-  route.close();
-  // What was cut is counted in the events that come with it.
-  await new Promise(setImmediate);
+  await route.close();
 }
 
 /** The first of the signals that end a command. A second one ends it at once, as without this. */

@@ -1,5 +1,6 @@
 // The usage scanner as a proxy uses it: nothing that passes makes it throw.
 
+import { types } from 'node:util';
 import { type Binding, loadNative } from './load';
 
 /** What is known of an answer before its first byte. */
@@ -30,12 +31,19 @@ export interface Usage {
   cacheWritten: number;
 }
 
+/** A chunk of fewer bytes than this waits for the next ones: a call of the addon costs more than reading an event does. */
+const SMALL_BYTES = 512;
+const GATHERED_BYTES = 2048;
+
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
 /** Counts one answer's tokens as its bytes pass. */
 export class UsageScanner {
   readonly #scanner: InstanceType<Binding['UsageScanner']>;
   #isRead = true;
+  /** Small chunks, copied one after another, and how many bytes they are. */
+  #gathered: Buffer | undefined;
+  #length = 0;
 
   /** @throws {NativeError} there is no addon that fits; nothing else throws, and `push` and `end` never do */
   constructor(answer: AnswerHead) {
@@ -53,17 +61,37 @@ export class UsageScanner {
   /** Reads the answer's next bytes, cut anywhere. They are not kept, and may be changed after. */
   push(chunk: Uint8Array): void {
     try {
-      if (this.#isRead) this.#scanner.push(chunk);
+      // Bytes that were handed on to another thread are none.
+      if (!this.#isRead || chunk.length === 0) return;
+      if (chunk.length < SMALL_BYTES && types.isUint8Array(chunk)) this.#gather(chunk);
+      else {
+        this.#readGathered();
+        this.#scanner.push(chunk);
+      }
     } catch {
       // What isn't bytes, or a fault of the scanner's own: an answer without usage, and the proxy goes on.
       this.#isRead = false;
     }
   }
 
+  #gather(chunk: Uint8Array): void {
+    const gathered = (this.#gathered ??= Buffer.allocUnsafe(GATHERED_BYTES));
+    if (this.#length + chunk.length > GATHERED_BYTES) this.#readGathered();
+    gathered.set(chunk, this.#length);
+    this.#length += chunk.length;
+  }
+
+  #readGathered(): void {
+    if (this.#gathered === undefined || this.#length === 0) return;
+    this.#scanner.push(this.#gathered.subarray(0, this.#length));
+    this.#length = 0;
+  }
+
   /** The answer is over, wherever it stopped: what it took, or null where it was not a model's. */
   end(): Usage | null {
     let counts: number[] | null = [];
     try {
+      this.#readGathered();
       counts = this.#scanner.end();
     } catch {
       this.#isRead = false;

@@ -73,7 +73,8 @@ function passBody({ counts }: RouteParts, request: http.IncomingMessage, upstrea
 
 /** The answer as it comes, no faster than it is taken. Each piece is handed on first, and then read. */
 function passAnswer(parts: RouteParts, method: string, path: string, answer: http.IncomingMessage, response: http.ServerResponse): void {
-  const { counts } = parts;
+  const { answers, counts } = parts;
+  answers.add(answer);
   const status = answer.statusCode ?? 502;
   const { 'content-type': contentType, 'content-encoding': contentEncoding } = answer.headers;
   const scanner = isAnswer(method, path) ? new UsageScanner({ method, path, status, contentType, contentEncoding }) : undefined;
@@ -100,6 +101,7 @@ function passAnswer(parts: RouteParts, method: string, path: string, answer: htt
   });
   // However it ended: what it said so far is counted, once.
   answer.on('close', () => {
+    answers.delete(answer);
     counts.lastStatus = status;
     countAnswer(parts, scanner?.end() ?? null);
     parts.changed();

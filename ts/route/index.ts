@@ -50,8 +50,8 @@ export interface ModelRoute {
   /** For the server's `upgrade`: WebSockets. */
   upgrade(request: http.IncomingMessage, socket: Duplex, head: Buffer): void;
   readonly counts: Readonly<RouteCounts>;
-  /** Closes the connections to the provider. Answers under way are cut. */
-  close(): void;
+  /** Closes the connections to the provider. Answers under way are cut, and counted once this is over. */
+  close(): Promise<void>;
 }
 
 /** What the parts of a route share. */
@@ -61,6 +61,8 @@ export interface RouteParts {
   readonly agent: string;
   readonly ledger: TokenLedger;
   readonly counts: RouteCounts;
+  /** Answers under way. */
+  readonly answers: Set<http.IncomingMessage>;
   changed(): void;
 }
 
@@ -76,11 +78,18 @@ export function modelRoute(options: ModelRouteOptions): ModelRoute {
     requests: 0, unmetered: 0, input: 0, output: 0, cached: 0, cacheWritten: 0, failed: 0, lastStatus: 0, bytesIn: 0, bytesOut: 0,
   };
   const upstream = new Upstream(to);
-  const parts: RouteParts = { upstream, prefix, agent, ledger, counts, changed: () => onChange?.(counts) };
+  const parts: RouteParts = { upstream, prefix, agent, ledger, counts, answers: new Set(), changed: () => onChange?.(counts) };
   return Object.assign((request: http.IncomingMessage, response: http.ServerResponse) => answerRequest(parts, request, response, false), {
     checkContinue: (request: http.IncomingMessage, response: http.ServerResponse) => answerRequest(parts, request, response, true),
     upgrade: (request: http.IncomingMessage, socket: Duplex, head: Buffer) => passUpgrade(parts, request, socket, head),
     counts,
-    close: () => upstream.close(),
+    close: () => closeRoute(parts),
   });
+}
+
+async function closeRoute({ upstream, answers }: RouteParts): Promise<void> {
+  const ends = [...answers].map((answer) => new Promise((resolve) => answer.once('close', resolve)));
+  upstream.close();
+  answers.forEach((answer) => answer.destroy());
+  await Promise.all(ends);
 }

@@ -44,12 +44,14 @@ export class TokenLedger {
   /**
    * Adds an answer's usage to its agent's; null, as a scanner gives for what was no model's answer, adds nothing.
    *
-   * @throws {Failure} the ID is none, or the ledger is closed
+   * After `close` it adds nothing and says so: in a proxy, an answer may well end later, and that must not end the proxy.
+   *
+   * @throws {Failure} the ID is none
    */
   add(agentId: string, usage: Usage | null): void {
     if (!isName(agentId)) throw new Failure(`${JSON.stringify(agentId)} is no agent's ID: 1 to 64 of letters, digits and ._:/@-`);
-    if (this.#closed) throw new Failure('the ledger is closed');
     if (usage === null) return;
+    if (this.#closed) return this.#say(`an answer of ${agentId}'s ended after its ledger was closed, and is not counted`);
     const { metered, input, output, cached, cacheWritten } = usage;
     this.#keep(agentId, metered ? [1, 0, input, output, cached, cacheWritten] : [1, 1, 0, 0, 0, 0]);
     this.#schedule(FLUSH_MS);

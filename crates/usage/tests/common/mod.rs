@@ -4,6 +4,7 @@
 pub mod look_alikes;
 pub mod reference;
 pub mod reported;
+pub mod written;
 
 use lnk_usage::{Answer, MAX_EVENT_BYTES, Usage, UsageScanner};
 
@@ -100,15 +101,31 @@ impl Case {
     }
 }
 
-/// Xorshift64* (Vigna 2016), so that a failing test replays from its seed.
-pub struct Random(pub u64);
+/// Choices that replay: from a seed (xorshift64*, Vigna 2016), or first from bytes that a fuzzer wrote.
+pub struct Random<'a> {
+    state: u64,
+    script: &'a [u8],
+}
 
-impl Random {
+impl<'a> Random<'a> {
+    pub fn from_seed(seed: u64) -> Random<'a> {
+        Random { state: seed, script: &[] }
+    }
+
+    /// Two bytes a choice, and when they are used up the choices of a seed.
+    pub fn from_bytes(script: &'a [u8]) -> Random<'a> {
+        Random { state: 0x9E37_79B9_7F4A_7C15, script }
+    }
+
     pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
+        if let Some((&[high, low], rest)) = self.script.split_first_chunk() {
+            self.script = rest;
+            return u64::from(u16::from_be_bytes([high, low])) << 33;
+        }
+        self.state ^= self.state >> 12;
+        self.state ^= self.state << 25;
+        self.state ^= self.state >> 27;
+        self.state.wrapping_mul(0x2545_F491_4F6C_DD1D)
     }
 
     pub fn below(&mut self, bound: usize) -> usize {
