@@ -2,11 +2,14 @@
 //! are from the future, or name a line that isn't there; deleting them loses nothing.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::Result;
+use std::marker::PhantomData;
 use std::path::Path;
 
 use lnk_schema::{Look, Measure, Name, Unit, UnitId, UnitKind};
-use serde::{Deserialize, Serialize};
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::carry::Registry;
@@ -15,7 +18,7 @@ use crate::load::{packed_path, plain_path};
 use crate::numbers::{Numbers, TOTALS, measures_of};
 use crate::row::Names;
 use crate::span::{Part, Span};
-use crate::sums::{Point, Tally, UnitSums, Window};
+use crate::sums::{Ends, Point, Sums, Tally, UnitSums, Window};
 use crate::tidy::write_new;
 
 /// The most a copy may be.
@@ -190,11 +193,12 @@ pub(crate) fn read_counted(files: &dyn Files, folder: &Path, line: &LineName) ->
 
 // ---- day.json
 
-/// The day as it was summed up, a fine file at a time: whole ones, and the newest as far as `upto`.
+/// The day as it was summed up, a fine file at a time: whole ones, and the newest as far as `upto`. `S` is a file's sums,
+/// or their text.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct DayFile {
+pub(crate) struct DayFile<S = Box<RawValue>> {
     pub upto: LineName,
-    pub spans: BTreeMap<String, Box<RawValue>>,
+    pub spans: BTreeMap<String, S>,
 }
 
 /// A fine file, summed up.
@@ -209,17 +213,99 @@ struct SpanSums {
 
 #[derive(Serialize, Deserialize)]
 struct UnitJson {
-    #[serde(flatten)]
     names: NamesJson,
-    sums: BTreeMap<String, u64>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    own: BTreeMap<String, Vec<u64>>,
+    sums: ByMeasure<u64>,
+    #[serde(default, skip_serializing_if = "ByMeasure::is_empty")]
+    own: ByMeasure<Vec<u64>>,
     /// Each total's first and last point: when it began, and its value.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    ends: BTreeMap<String, [(Option<String>, u64); 2]>,
+    #[serde(default, skip_serializing_if = "ByMeasure::is_empty")]
+    ends: ByMeasure<[(Option<String>, u64); 2]>,
     /// The values of the last look, if the unit was in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    now: Option<BTreeMap<String, u64>>,
+    now: Option<ByMeasure<u64>>,
+}
+
+/// Something of each measure, as an object by the measures' names; what names none is passed over.
+struct ByMeasure<T>(Vec<(Measure, T)>);
+
+impl<T> Default for ByMeasure<T> {
+    fn default() -> Self {
+        ByMeasure(Vec::new())
+    }
+}
+
+impl<T> ByMeasure<T> {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl ByMeasure<u64> {
+    fn of(numbers: &Numbers) -> Self {
+        ByMeasure(numbers.iter().collect())
+    }
+
+    fn numbers(&self) -> Numbers {
+        let mut numbers = Numbers::default();
+        self.0.iter().for_each(|(measure, value)| numbers.set(*measure, *value));
+        numbers
+    }
+}
+
+impl<T: Serialize> Serialize for ByMeasure<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(measure, value)| (measure.name(), value)))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for ByMeasure<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        deserializer.deserialize_map(MeasureVisitor(PhantomData))
+    }
+}
+
+/// Reads a [`ByMeasure`]. A name is looked up where it stands, with no copy made of it.
+struct MeasureVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for MeasureVisitor<T> {
+    type Value = ByMeasure<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object by measures")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<ByMeasure<T>, A::Error> {
+        let mut all = Vec::new();
+        while let Some(MeasureName(measure)) = map.next_key()? {
+            match measure {
+                Some(measure) => all.push((measure, map.next_value()?)),
+                None => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(ByMeasure(all))
+    }
+}
+
+struct MeasureName(Option<Measure>);
+
+impl<'de> Deserialize<'de> for MeasureName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        deserializer.deserialize_str(NameVisitor)
+    }
+}
+
+struct NameVisitor;
+
+impl Visitor<'_> for NameVisitor {
+    type Value = MeasureName;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> std::result::Result<MeasureName, E> {
+        Ok(MeasureName(Measure::from_name(name)))
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -266,65 +352,50 @@ impl NamesJson {
 pub(crate) fn span_sums(tally: &Tally, ids: &Registry) -> Option<Box<RawValue>> {
     let ((from_ms, to_ms), last_ms) = (tally.times?, tally.last_ms?);
     let unit = |(id, unit): (&UnitId, &UnitSums)| {
-        let mut json = UnitJson {
+        let sums = unit.slices.first().and_then(Option::as_deref);
+        let mut own = BTreeMap::<Measure, Vec<u64>>::new();
+        for (measure, value) in sums.map(|sums| &sums.own[..]).unwrap_or_default() {
+            own.entry(*measure).or_default().push(*value);
+        }
+        let point = |point: Point| (point.since_ns.map(|since| since.to_string()), point.value);
+        let ends = measures_of(TOTALS).zip(&unit.ends);
+        Some(UnitJson {
             names: NamesJson::of(id, unit.names.kind?, &unit.names),
-            sums: BTreeMap::new(),
-            own: BTreeMap::new(),
-            ends: BTreeMap::new(),
-            now: (unit.now.1 == tally.looks).then(|| by_name(&unit.now.0)),
-        };
-        if let Some(Some(sums)) = unit.slices.first() {
-            json.sums = by_name(&sums.numbers);
-            for (measure, value) in &sums.own {
-                json.own.entry(measure.name().to_owned()).or_default().push(*value);
-            }
-        }
-        for (measure, ends) in measures_of(TOTALS).zip(&unit.ends) {
-            let point = |point: &Point| (point.since_ns.map(|since| since.to_string()), point.value);
-            if let Some((first, last)) = ends {
-                json.ends.insert(measure.name().to_owned(), [point(first), point(last)]);
-            }
-        }
-        Some(json)
+            sums: sums.map(|sums| ByMeasure::of(&sums.numbers)).unwrap_or_default(),
+            own: ByMeasure(own.into_iter().collect()),
+            ends: ByMeasure(
+                ends.filter_map(|(measure, ends)| ends.map(|ends| (measure, [point(ends.first), point(ends.last)])))
+                    .collect(),
+            ),
+            now: (unit.now.1 == tally.looks).then(|| ByMeasure::of(&unit.now.0)),
+        })
     };
     let units = ids.ids().iter().zip(&tally.units).filter_map(unit).collect();
     let sums = SpanSums { from_ms, to_ms, looks: tally.looks, last_ms, units };
     serde_json::value::to_raw_value(&sums).ok()
 }
 
-fn by_name(numbers: &Numbers) -> BTreeMap<String, u64> {
-    numbers.iter().map(|(measure, value)| (measure.name().to_owned(), value)).collect()
-}
-
-fn from_names(values: &BTreeMap<String, u64>) -> Numbers {
-    let mut numbers = Numbers::default();
-    for (measure, value) in values.iter().filter_map(|(name, value)| Some((Measure::from_name(name)?, *value))) {
-        numbers.set(measure, value);
-    }
-    numbers
-}
-
 impl UnitJson {
+    /// As it was summed up; `looks` is how many there were.
     fn read(&self, looks: u64) -> Option<(UnitId, UnitSums)> {
         let (id, names) = self.names.read()?;
-        let mut tally = Tally::new(Window::ALL);
-        let mut unit = tally.unit(0)?.clone();
-        unit.names = names;
-        let mut sums = crate::sums::Sums { numbers: from_names(&self.sums), own: Vec::new() };
-        for (name, values) in &self.own {
-            let measure = Measure::from_name(name)?;
-            sums.own.extend(values.iter().map(|value| (measure, *value)));
+        let mut unit = UnitSums { names, ..UnitSums::new(1) };
+        let mut sums = Sums { numbers: self.sums.numbers(), own: Vec::new() };
+        for (measure, values) in &self.own.0 {
+            sums.own.extend(values.iter().map(|value| (*measure, *value)));
         }
         unit.slices = Box::new([Some(Box::new(sums))]);
+        let point = |(since, value): &(Option<String>, u64)| Point {
+            since_ns: since.as_ref().and_then(|since| since.parse().ok()),
+            value: *value,
+        };
         for (measure, ends) in measures_of(TOTALS).zip(&mut unit.ends) {
-            let point = |(since, value): &(Option<String>, u64)| Point {
-                since_ns: since.as_ref().and_then(|since| since.parse().ok()),
-                value: *value,
-            };
-            *ends = self.ends.get(measure.name()).map(|[first, last]| (point(first), point(last)));
+            let said = self.ends.0.iter().find(|(said, _)| *said == measure);
+            *ends =
+                said.map(|(_, [first, last])| Ends { first: point(first), first_slice: Some(0), last: point(last) });
         }
         if let Some(now) = &self.now {
-            unit.now = (from_names(now), looks);
+            unit.now = (now.numbers(), looks);
         }
         Some((id, unit))
     }
@@ -345,20 +416,21 @@ pub(crate) fn write_day(files: &dyn Files, folder: &Path, day: &DayFile) -> Resu
 pub(crate) fn read_closed(files: &dyn Files, folder: &Path) -> BTreeMap<Span, Box<RawValue>> {
     let Some(day) = read::<DayFile>(files, folder, "day.json") else { return BTreeMap::new() };
     let upto = day.upto.span();
+    // What another version wrote otherwise is summed up anew.
+    let is_ours = |sums: &RawValue| serde_json::from_str::<SpanSums>(sums.get()).is_ok();
     let spans = day.spans.into_iter().filter_map(|(name, sums)| Some((Part::Fine.parse(&name)?, sums)));
-    spans.filter(|(span, _)| upto.is_some_and(|upto| *span < upto)).collect()
+    spans.filter(|(span, sums)| upto.is_some_and(|upto| *span < upto) && is_ours(sums)).collect()
 }
 
 /// The day as it was summed up, if it is to be believed at `at_ms`.
 pub(crate) fn read_day_file(files: &dyn Files, folder: &Path, at_ms: u64) -> Cached {
     let believed = || {
-        let day = read::<DayFile>(files, folder, "day.json")?;
+        let day = read::<DayFile<SpanSums>>(files, folder, "day.json")?;
         let upto = (day.upto.span()?, day.upto.1);
-        let mut spans = BTreeMap::new();
-        for (name, sums) in &day.spans {
-            spans.insert(Part::Fine.parse(name)?, serde_json::from_str::<SpanSums>(sums.get()).ok()?);
-        }
-        let there = day.upto.is_there(files, folder) && spans.keys().all(|span| *span <= upto.0);
+        let there = day.upto.is_there(files, folder);
+        let spans: Option<BTreeMap<_, _>> =
+            day.spans.into_iter().map(|(name, sums)| Some((Part::Fine.parse(&name)?, sums))).collect();
+        let spans = spans.filter(|spans| spans.keys().all(|span| *span <= upto.0))?;
         let past = spans.values().all(|sums| sums.from_ms <= sums.to_ms && sums.to_ms <= at_ms);
         (there && past).then_some(Cached { spans, upto: Some(upto) })
     };
@@ -366,20 +438,23 @@ pub(crate) fn read_day_file(files: &dyn Files, folder: &Path, at_ms: u64) -> Cac
 }
 
 impl Cached {
-    /// Adds what was summed up of a fine file that lies in the window whole. Gives back how far in the file that goes,
-    /// the largest number for all of it; `None` for none.
-    pub(crate) fn join(&mut self, span: Span, ids: &mut Registry, tally: &mut Tally) -> Option<u64> {
+    /// How far in a fine file its sums go, if there are any and they lie in the window whole; the largest number for all
+    /// of it.
+    pub(crate) fn reach(&self, span: Span, window: &Window) -> Option<u64> {
         let (upto, end) = self.upto?;
-        let sums = self.spans.remove(&span)?;
-        if tally.window.from_ms.is_some_and(|from| sums.from_ms <= from) || sums.to_ms > tally.window.to_ms {
-            return None;
+        let sums = self.spans.get(&span)?;
+        let is_within = window.from_ms.is_none_or(|from| sums.from_ms > from) && sums.to_ms <= window.to_ms;
+        is_within.then_some(if span == upto { end } else { u64::MAX })
+    }
+
+    /// Adds what was summed up of a fine file.
+    pub(crate) fn join(&self, span: Span, ids: &mut Registry, tally: &mut Tally) {
+        let Some(sums) = self.spans.get(&span) else { return };
+        for (id, later) in sums.units.iter().filter_map(|unit| unit.read(sums.looks)) {
+            if let Some(number) = ids.number(id.as_str().as_bytes()) {
+                tally.join(number, later);
+            }
         }
-        let looks = tally.looks + sums.looks;
-        for (id, later) in sums.units.iter().filter_map(|unit| unit.read(looks)) {
-            let number = ids.number(id.as_str().as_bytes())?;
-            tally.join(number, &later);
-        }
-        tally.joined(looks, sums.last_ms, (sums.from_ms, sums.to_ms));
-        Some(if span == upto { end } else { u64::MAX })
+        tally.joined(sums.looks, Some(sums.last_ms), Some((sums.from_ms, sums.to_ms)));
     }
 }

@@ -107,7 +107,7 @@ pub(crate) struct Skipped {
     pub entries: u64,
 }
 
-/// Reads one file's lines in order.
+/// Reads one file's lines in order, from its first: nothing is known before.
 #[derive(Debug, Default)]
 pub(crate) struct LineReader {
     columns: Columns,
@@ -119,14 +119,6 @@ pub(crate) struct LineReader {
 }
 
 impl LineReader {
-    /// Begins a file: nothing is known.
-    pub(crate) fn begin(&mut self) {
-        self.columns.clear();
-        self.forget();
-        self.line = 0;
-        self.skipped = Skipped::default();
-    }
-
     /// A frame is missing here.
     pub(crate) fn skip_frame(&mut self) {
         self.skip(false);

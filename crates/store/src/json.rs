@@ -3,6 +3,8 @@
 //! A day of twenty agents is some fifteen megabytes of lines, read while a person waits; a tree of values would cost
 //! many times the reading.
 
+use crate::digits::{are_numbers, short_decimal};
+
 /// The bytes aren't JSON, or not what was asked for there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bad;
@@ -11,9 +13,6 @@ type Result<T> = std::result::Result<T, Bad>;
 
 /// Deepest nesting that is stepped over.
 const DEEPEST: u32 = 64;
-
-/// Digits that no number overflows with.
-const LONGEST_SHORT: usize = 18;
 
 /// A place in the bytes.
 #[derive(Debug)]
@@ -89,11 +88,12 @@ impl<'a> Cursor<'a> {
         self.expect(b'"')?;
         let start = self.at;
         loop {
-            match self.bytes.get(self.at).ok_or(Bad)? {
-                b'"' => break,
-                b'\\' => self.escape()?,
-                0..0x20 => return Err(Bad),
-                _ => self.at += 1,
+            let rest = self.bytes.get(self.at..).unwrap_or_default();
+            self.at += rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)).ok_or(Bad)?;
+            match self.bytes.get(self.at) {
+                Some(b'"') => break,
+                Some(b'\\') => self.escape()?,
+                _ => return Err(Bad),
             }
         }
         self.at += 1;
@@ -122,22 +122,11 @@ impl<'a> Cursor<'a> {
         if self.peek() == Some(b'n') {
             return self.word(b"null").map(|()| None);
         }
-        let start = self.at;
-        // Most are short and whole.
-        let (mut whole, mut after) = (0_u64, start);
-        while let Some(byte @ b'0'..=b'9') = self.bytes.get(after)
-            && after - start < LONGEST_SHORT
-        {
-            whole = whole * 10 + u64::from(byte - b'0');
-            after += 1;
-        }
-        let zero_first = self.bytes.get(start) == Some(&b'0') && after - start > 1;
-        let goes_on = matches!(self.bytes.get(after), Some(b'0'..=b'9' | b'.' | b'e' | b'E'));
-        if after == start || zero_first || goes_on {
+        let Some((value, len)) = self.bytes.get(self.at..).and_then(|rest| short_decimal(rest, decimals)) else {
             return self.any_decimal(decimals);
-        }
-        self.at = after;
-        Ok(Some(whole.saturating_mul(10_u64.pow(decimals))))
+        };
+        self.at += len;
+        Ok(Some(value))
     }
 
     fn any_decimal(&mut self, decimals: u32) -> Result<Option<u64>> {
@@ -211,10 +200,20 @@ impl<'a> Cursor<'a> {
         self.bytes.get(start..self.at).ok_or(Bad)
     }
 
+    /// Steps over an array if it is one of numbers and nulls as we write them, and it isn't empty.
+    fn skip_numbers(&mut self) -> bool {
+        let rest = self.bytes.get(self.at + 1..).unwrap_or_default();
+        let Some(len) = memchr::memchr(b']', rest) else { return false };
+        let is_plain = are_numbers(rest.get(..len).unwrap_or_default());
+        self.at += if is_plain { len + 2 } else { 0 };
+        is_plain
+    }
+
     fn skip_within(&mut self, deep: u32) -> Result<()> {
         let deeper = deep.checked_sub(1).ok_or(Bad)?;
         match self.peek().ok_or(Bad)? {
             b'{' => self.object(|at, _| at.skip_within(deeper)),
+            b'[' if self.skip_numbers() => Ok(()),
             b'[' => self.array(|at, _| at.skip_within(deeper)),
             b'"' => self.string().map(drop),
             b't' => self.word(b"true"),
@@ -248,6 +247,28 @@ mod tests {
         assert_eq!(decimal("1e308", 0), Ok(Some(u64::MAX)));
         assert_eq!(decimal("-3", 0), Ok(None));
         assert_eq!(decimal("null", 0), Ok(None));
+        // The end of the bytes close behind a number makes it none of the short ones: each is read both ways.
+        for (text, decimals, value) in [
+            ("7", 0, 7),
+            ("12345678", 0, 12_345_678),
+            ("123456789", 6, 123_456_789_000_000),
+            ("1234567890123456", 0, 1_234_567_890_123_456),
+            ("12345678901234567", 0, 12_345_678_901_234_567),
+            ("9999999999999999", 6, u64::MAX),
+            ("5321.370001", 6, 5_321_370_001),
+            ("0.5", 3, 500),
+            ("3.25", 1, 33),
+            ("3.1234567", 6, 3_123_457),
+            ("3.12345678", 6, 3_123_457),
+            ("9.9999999", 6, 10_000_000),
+        ] {
+            let list = format!("[{text},{text}                ]");
+            let mut cursor = Cursor::new(list.as_bytes());
+            let mut read = Vec::new();
+            assert_eq!(cursor.array(|at, _| at.decimal(decimals).map(|value| read.push(value))), Ok(()), "{text}");
+            assert_eq!(read, [Some(value); 2], "{text}");
+            assert_eq!(decimal(text, decimals), Ok(Some(value)), "{text}");
+        }
         for bad in ["", "-", ".5", "1.", "1.x", "nul", "1e", "NaN", "Infinity", "--1", "0x1", "01", "-01"] {
             assert_eq!(decimal(bad, 6), Err(Bad), "{bad}");
         }
@@ -277,6 +298,16 @@ mod tests {
         ] {
             let mut cursor = Cursor::new(bad.as_bytes());
             assert_eq!(cursor.skip().and_then(|_| cursor.end()), Err(Bad), "{bad}");
+        }
+        // An array of numbers is stepped over where an array of anything would be, and nowhere else.
+        let numbers = [
+            "0", "7", "10", "1.5", "0.25", "null", "-1", "1e3", "01", "1.", ".5", "nul", "", "1 ", "x", "\"]\"", "[2]",
+        ];
+        for (first, second) in numbers.iter().flat_map(|first| numbers.map(|second| (first, second))) {
+            let text = format!("[{first},{second}]");
+            let is_json = serde_json::from_str::<serde_json::Value>(&text).is_ok();
+            let mut cursor = Cursor::new(text.as_bytes());
+            assert_eq!(cursor.skip().and_then(|_| cursor.end()).is_ok(), is_json, "{text}");
         }
         let deep = "[".repeat(100_000);
         assert_eq!(Cursor::new(deep.as_bytes()).skip(), Err(Bad));

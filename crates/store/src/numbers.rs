@@ -42,9 +42,21 @@ pub(crate) fn measures_of(mut mask: Mask) -> impl Iterator<Item = Measure> {
     })
 }
 
+/// The measures in seconds.
+const SECONDS: Mask = {
+    let (mut mask, mut i) = (0, 0);
+    while i < Measure::COUNT {
+        if matches!(Measure::ALL[i].unit().as_bytes(), b"s") {
+            mask |= 1 << i;
+        }
+        i += 1;
+    }
+    mask
+};
+
 /// Digits after the point that are kept of a measure.
-pub(crate) fn decimals(measure: Measure) -> u32 {
-    if measure.unit() == "s" { 6 } else { 0 }
+pub(crate) const fn decimals(measure: Measure) -> u32 {
+    if SECONDS & bit(measure) != 0 { 6 } else { 0 }
 }
 
 /// A value as the store keeps it, to the nearest; past the largest number it stops there.

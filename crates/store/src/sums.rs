@@ -79,7 +79,7 @@ impl Sums {
 /// The looks to add up: after `from_ms`, up to `to_ms`, in equal slices.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Window {
-    /// `None`: whatever there is, with each total's first point remembered instead of counted.
+    /// `None`: whatever there is.
     pub from_ms: Option<u64>,
     pub to_ms: u64,
     pub slices: usize,
@@ -97,19 +97,28 @@ impl Window {
     }
 }
 
+/// Where a total begins and ends in what was added up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ends {
+    pub first: Point,
+    /// The slice the first point lies in; `None` before the window.
+    pub first_slice: Option<usize>,
+    pub last: Point,
+}
+
 /// A unit, added up.
 #[derive(Debug, Clone)]
 pub(crate) struct UnitSums {
     pub names: Names,
-    /// Each total's first and last point, in the table's order.
-    pub ends: [Option<(Point, Point)>; TOTALS_COUNT],
+    /// Each total's ends, in the table's order.
+    pub ends: [Option<Ends>; TOTALS_COUNT],
     pub slices: Box<[Option<Box<Sums>>]>,
     /// Its values in the last look it was in, and which look that was.
     pub now: (Numbers, u64),
 }
 
 impl UnitSums {
-    fn new(slices: usize) -> UnitSums {
+    pub(crate) fn new(slices: usize) -> UnitSums {
         UnitSums {
             names: Names::default(),
             ends: [None; TOTALS_COUNT],
@@ -123,18 +132,21 @@ impl UnitSums {
         self.slices.iter().any(Option::is_some)
     }
 
-    /// Moves a total to a point, and says what it grew by.
-    fn grow(&mut self, place: usize, first: Point, last: Point, from_ms: Option<u64>) -> u64 {
-        let Some(end) = self.ends.get_mut(place) else { return 0 };
+    /// Moves a total on over what was added up of it, and adds what it grew by up to the first point there.
+    fn grow(&mut self, place: usize, measure: Measure, on: Ends, counts_from_ms: Option<u64>) {
+        let Some(ends) = self.ends.get_mut(place) else { return };
         // Seen for the first time: it grew by all of it if it began in the time that is added up.
-        let began_in = || from_ms.is_some_and(|from| first.since_ns.is_some_and(|since| since / 1_000_000 > from));
-        let growth = match end {
-            Some((_, before)) => first.growth_since(*before),
-            None if began_in() => first.value,
+        let began_in =
+            || counts_from_ms.is_some_and(|from| on.first.since_ns.is_some_and(|since| since / 1_000_000 > from));
+        let growth = match ends {
+            Some(before) => on.first.growth_since(before.last),
+            None if began_in() => on.first.value,
             None => 0,
         };
-        *end = Some((end.map_or(first, |(first, _)| first), last));
-        growth
+        *ends = Some(Ends { last: on.last, ..ends.unwrap_or(on) });
+        if let Some(sums) = on.first_slice.and_then(|slice| self.slice(slice)) {
+            sums.numbers.add(measure, growth);
+        }
     }
 
     fn slice(&mut self, slice: usize) -> Option<&mut Sums> {
@@ -146,6 +158,8 @@ impl UnitSums {
 #[derive(Debug)]
 pub(crate) struct Tally {
     pub window: Window,
+    /// It is to be joined to what lies before it: what a total had grown by at its first point is known only then.
+    is_part: bool,
     pub units: Vec<UnitSums>,
     /// Looks added up, and the time of the last.
     pub looks: u64,
@@ -156,7 +170,17 @@ pub(crate) struct Tally {
 
 impl Tally {
     pub(crate) fn new(window: Window) -> Tally {
-        Tally { window, units: Vec::new(), looks: 0, last_ms: None, times: None }
+        Tally { window, is_part: false, units: Vec::new(), looks: 0, last_ms: None, times: None }
+    }
+
+    /// Of a part of the window, to be joined to those before it.
+    pub(crate) fn part(window: Window) -> Tally {
+        Tally { is_part: true, ..Tally::new(window) }
+    }
+
+    /// From when on a total's first point is counted whole.
+    fn counts_from_ms(&self) -> Option<u64> {
+        self.window.from_ms.filter(|_| !self.is_part)
     }
 
     pub(crate) fn unit(&mut self, number: usize) -> Option<&mut UnitSums> {
@@ -179,7 +203,7 @@ impl Tally {
             self.times = Some((first.min(look.at_ms), last.max(look.at_ms)));
         }
         for seen in look.units {
-            let (looks, from_ms) = (self.looks, self.window.from_ms);
+            let (looks, from_ms) = (self.looks, self.counts_from_ms());
             let (Some(carried), Some(unit)) = (look.carried(seen), self.unit(seen.number)) else { continue };
             if seen.named && carried.names.kind.is_some() {
                 unit.names.clone_from(&carried.names);
@@ -195,32 +219,36 @@ impl Tally {
         }
     }
 
-    /// Adds what was added up before, of a time that lies in the window whole.
-    pub(crate) fn join(&mut self, number: usize, later: &UnitSums) {
-        let from_ms = self.window.from_ms;
+    /// Adds a unit's sums of a part that lies after all that was added so far. Its looks are counted after that.
+    pub(crate) fn join(&mut self, number: usize, later: UnitSums) {
+        let (from_ms, looks) = (self.counts_from_ms(), self.looks);
         let Some(unit) = self.unit(number) else { return };
         if later.names.kind.is_some() {
-            unit.names.clone_from(&later.names);
+            unit.names = later.names;
         }
-        for ((place, measure), ends) in measures_of(TOTALS).enumerate().zip(later.ends) {
-            if let Some((first, last)) = ends {
-                let growth = unit.grow(place, first, last, from_ms);
-                unit.slice(0).into_iter().for_each(|sums| sums.numbers.add(measure, growth));
+        for ((place, measure), on) in measures_of(TOTALS).enumerate().zip(later.ends) {
+            if let Some(on) = on {
+                unit.grow(place, measure, on, from_ms);
             }
         }
-        if let (Some(sums), Some(Some(later))) = (unit.slice(0), later.slices.first()) {
-            sums.add(later);
+        for (slice, sums) in later.slices.into_iter().enumerate() {
+            if let (Some(later), Some(sums)) = (&sums, unit.slices.get_mut(slice)) {
+                sums.get_or_insert_default().add(later);
+            }
         }
         if later.now.1 != 0 {
-            unit.now.clone_from(&later.now);
+            unit.now = (later.now.0, looks + later.now.1);
         }
     }
 
-    /// Counts the looks that were joined.
-    pub(crate) fn joined(&mut self, looks: u64, last_ms: u64, (first, last): (u64, u64)) {
-        (self.looks, self.last_ms) = (looks, Some(last_ms));
-        let (earliest, latest) = self.times.unwrap_or((first, last));
-        self.times = Some((earliest.min(first), latest.max(last)));
+    /// Counts the looks of a part whose units were joined.
+    pub(crate) fn joined(&mut self, looks: u64, last_ms: Option<u64>, times: Option<(u64, u64)>) {
+        self.looks += looks;
+        self.last_ms = last_ms.or(self.last_ms);
+        if let Some((first, last)) = times {
+            let (earliest, latest) = self.times.unwrap_or((first, last));
+            self.times = Some((earliest.min(first), latest.max(last)));
+        }
     }
 }
 
@@ -235,10 +263,7 @@ fn add(
     for (place, measure) in measures_of(TOTALS).enumerate() {
         let Some(value) = carried.numbers.get(measure) else { continue };
         let point = Point { since_ns: carried.names.since_ns, value };
-        let growth = unit.grow(place, point, point, from_ms);
-        if let Some(sums) = slice.and_then(|slice| unit.slice(slice)) {
-            sums.numbers.add(measure, growth);
-        }
+        unit.grow(place, measure, Ends { first: point, first_slice: slice, last: point }, from_ms);
     }
     let Some(sums) = slice.and_then(|slice| unit.slice(slice)) else { return };
     for measure in measures_of(carried.numbers.present() & !TOTALS) {

@@ -14,6 +14,7 @@ use crate::day::Day;
 use crate::error::StoreError;
 use crate::files::{Files, RealFiles};
 use crate::load::{Found, folder_of, list_spans, load, plain_path};
+use crate::side::side_by_side;
 use crate::span::{DAY_MS, Part, Span};
 use crate::sums::{LOOK_BACK_MS, Tally, Window};
 
@@ -36,7 +37,7 @@ pub fn read_day_with(files: &dyn Files, folder: &Path, at_ms: u64, of: Option<&U
     let window =
         Window { from_ms: Some(at_ms.saturating_sub(DAY_MS)), to_ms: at_ms, slices: if of.is_some() { 24 } else { 1 } };
     let cached = if of.is_none() { read_day_file(files, folder, at_ms) } else { Cached::default() };
-    Reading::new(files, folder, window, of, cached).read(of.is_some())
+    Reading { files, folder, window, of, newest: [None; 2] }.read(&cached, of.is_some())
 }
 
 /// Any time of what is kept, after `from_ms` and up to `to_ms`, in equal slices.
@@ -51,18 +52,25 @@ pub fn read_slices(
     of: Option<&UnitId>,
 ) -> Result<Day, StoreError> {
     let window = Window { from_ms: Some(from_ms), to_ms: to_ms.max(from_ms), slices: slices.max(1) };
-    Reading::new(&RealFiles, folder, window, of, Cached::default()).read(true)
+    Reading { files: &RealFiles, folder, window, of, newest: [None; 2] }.read(&Cached::default(), true)
 }
 
+/// What is read, and of whom.
+#[derive(Clone, Copy)]
 struct Reading<'a> {
     files: &'a dyn Files,
     folder: &'a Path,
+    window: Window,
     of: Option<&'a UnitId>,
-    cached: Cached,
+    /// The newest file of each part.
+    newest: [Option<Span>; 2],
+}
+
+/// What was read: units added up, and what was passed over.
+struct Read {
     ids: Registry,
     tally: Tally,
     skipped: Vec<String>,
-    newest: [Option<Span>; 2],
 }
 
 /// Whether an ID is an agent's, or one of its processes'.
@@ -73,78 +81,96 @@ fn belongs(id: &[u8], agent: &UnitId) -> bool {
     })
 }
 
-impl<'a> Reading<'a> {
-    fn new(files: &'a dyn Files, folder: &'a Path, window: Window, of: Option<&'a UnitId>, cached: Cached) -> Self {
-        let (ids, tally) = (Registry::default(), Tally::new(window));
-        Reading { files, folder, of, cached, ids, tally, skipped: Vec::new(), newest: [None; 2] }
+impl Read {
+    fn new(tally: Tally) -> Read {
+        Read { ids: Registry::default(), tally, skipped: Vec::new() }
+    }
+
+    /// Adds a part that lies after all that was added so far.
+    fn join(&mut self, part: Read) {
+        let Tally { units, looks, last_ms, times, .. } = part.tally;
+        for (id, later) in part.ids.ids().iter().zip(units) {
+            if let Some(number) = self.ids.number(id.as_str().as_bytes()) {
+                self.tally.join(number, later);
+            }
+        }
+        self.tally.joined(looks, last_ms, times);
+        self.skipped.extend(part.skipped);
+    }
+}
+
+impl Reading<'_> {
+    fn read(mut self, cached: &Cached, with_slices: bool) -> Result<Day, StoreError> {
+        let earliest = self.window.from_ms.unwrap_or(0).saturating_sub(LOOK_BACK_MS);
+        let (fine, minutes) = (self.spans(Part::Fine)?, self.spans(Part::Minutes)?);
+        self.newest = [&fine, &minutes].map(|spans| spans.keys().next_back().copied());
+        let first = Part::Fine.span_of(earliest);
+        // A wrong clock's looks may lie in files named later than the time asked for, but never earlier.
+        let spans: Vec<_> = fine.range(first..).map(|(span, _)| *span).collect();
+        // What `day.json` has of each file, and what its lines say after that.
+        let parts = side_by_side(&spans, |span| {
+            let reach = cached.reach(*span, &self.window);
+            (reach.is_some(), (reach != Some(u64::MAX)).then(|| self.fine(*span, reach)))
+        });
+        let mut left = spans.into_iter().zip(parts).peekable();
+        let mut read = Read::new(Tally::new(self.window));
+        let join = |read: &mut Read, (span, (is_cached, part)): (Span, (bool, Option<Read>))| {
+            if is_cached {
+                cached.join(span, &mut read.ids, &mut read.tally);
+            }
+            if let Some(part) = part {
+                read.join(part);
+            }
+        };
+        let is_whole = (first..=Part::Fine.span_of(self.window.to_ms)).all(|span| fine.contains_key(&span));
+        for (span, _) in minutes.range(Part::Minutes.span_of(earliest)..).filter(|_| !is_whole) {
+            self.minutes(*span, &mut read, |read, fine_span| {
+                while let Some(before) = left.next_if(|(span, _)| *span < fine_span) {
+                    join(read, before);
+                }
+                !fine.contains_key(&fine_span)
+            });
+        }
+        left.for_each(|part| join(&mut read, part));
+        Ok(Day::of(read.tally, &read.ids, with_slices, read.skipped))
     }
 
     fn spans(&self, part: Part) -> Result<BTreeMap<Span, Found>, StoreError> {
         list_spans(self.files, self.folder, part).map_err(StoreError::at(&folder_of(self.folder, part), "list"))
     }
 
-    fn read(mut self, with_slices: bool) -> Result<Day, StoreError> {
-        let earliest = self.tally.window.from_ms.unwrap_or(0).saturating_sub(LOOK_BACK_MS);
-        let (fine, minutes) = (self.spans(Part::Fine)?, self.spans(Part::Minutes)?);
-        self.newest = [&fine, &minutes].map(|spans| spans.keys().next_back().copied());
-        let first = Part::Fine.span_of(earliest);
-        let mut left = fine.range(first..).map(|(span, _)| *span).peekable();
-        // A wrong clock's looks may lie in files named later than the time asked for, but never earlier.
-        let is_whole = (first..=Part::Fine.span_of(self.tally.window.to_ms)).all(|span| fine.contains_key(&span));
-        let of_minutes = minutes.range(Part::Minutes.span_of(earliest)..).filter(|_| !is_whole);
-        let mut reader = LineReader::default();
-        for (minutes_span, _) in of_minutes {
-            let frames = self.load(Part::Minutes, *minutes_span);
-            reader.begin();
-            for frame in &frames {
-                let mut at = 0;
-                let Some(bytes) = frame else {
-                    reader.skip_frame();
-                    continue;
-                };
-                while self.next(&mut reader, bytes, &mut at) {
-                    let look = reader.look();
-                    let span = look.source.map_or(Part::Fine.span_of(look.at_ms), |(span, _)| span);
-                    while let Some(fine_span) = left.next_if(|fine_span| *fine_span < span) {
-                        self.fine(fine_span);
-                    }
-                    if !fine.contains_key(&span) {
-                        self.tally.look(&look);
-                    }
-                }
-                self.note_torn(Part::Minutes, *minutes_span, bytes, at);
+    /// Adds a file of minutes, but those of a fine file for which `begin`, called before each with what was read so far,
+    /// says no.
+    fn minutes(&self, span: Span, read: &mut Read, mut begin: impl FnMut(&mut Read, Span) -> bool) {
+        self.lines(Part::Minutes, span, read, |read, reader, _| {
+            let look = reader.look();
+            let fine_span = look.source.map_or(Part::Fine.span_of(look.at_ms), |(span, _)| span);
+            if begin(read, fine_span) {
+                read.tally.look(&look);
             }
-            self.note(Part::Minutes, *minutes_span, &reader);
-        }
-        for span in left {
-            self.fine(span);
-        }
-        Ok(Day::of(self.tally, &self.ids, with_slices, self.skipped))
+        });
     }
 
-    /// A file's bytes; one that can't be read is told and costs itself.
-    fn load(&mut self, part: Part, span: Span) -> Vec<Option<Vec<u8>>> {
+    /// A fine file's lines, those that end after `after` where some of it is summed up already.
+    fn fine(&self, span: Span, after: Option<u64>) -> Read {
+        let mut read = Read::new(Tally::part(self.window));
+        self.lines(Part::Fine, span, &mut read, |read, reader, end| {
+            if after.is_none_or(|after| end > after) {
+                read.tally.look(&reader.look());
+            }
+        });
+        read
+    }
+
+    /// Reads a file's looks; `each` is called with each and with where in the file it ends. A file that can't be read is
+    /// told and costs itself.
+    fn lines(&self, part: Part, span: Span, read: &mut Read, mut each: impl FnMut(&mut Read, &LineReader, u64)) {
         let path = plain_path(self.folder, part, span);
-        load(self.files, self.folder, part, span).map_err(StoreError::at(&path, "read")).unwrap_or_else(|error| {
-            self.skipped.push(error.to_string());
+        let frames = load(self.files, self.folder, part, span).map_err(StoreError::at(&path, "read"));
+        let frames = frames.unwrap_or_else(|error| {
+            read.skipped.push(error.to_string());
             Vec::new()
-        })
-    }
-
-    fn next(&mut self, reader: &mut LineReader, bytes: &[u8], at: &mut usize) -> bool {
-        match self.of {
-            None => reader.next(bytes, at, &mut self.ids, &|_| true),
-            Some(agent) => reader.next(bytes, at, &mut self.ids, &|id| belongs(id, agent)),
-        }
-    }
-
-    /// Adds a fine file: as it was summed up before, as far as that goes, then its lines.
-    fn fine(&mut self, span: Span) {
-        let from = self.cached.join(span, &mut self.ids, &mut self.tally);
-        if from == Some(u64::MAX) {
-            return;
-        }
-        let frames = self.load(Part::Fine, span);
+        });
         let mut reader = LineReader::default();
         let mut start = 0;
         for frame in &frames {
@@ -153,41 +179,46 @@ impl<'a> Reading<'a> {
                 continue;
             };
             let mut at = 0;
-            while self.next(&mut reader, bytes, &mut at) {
-                if from.is_none_or(|from| start + at as u64 > from) {
-                    self.tally.look(&reader.look());
-                }
+            while self.next(&mut reader, bytes, &mut at, &mut read.ids) {
+                each(read, &reader, start + at as u64);
             }
-            self.note_torn(Part::Fine, span, bytes, at);
+            self.note_torn(part, span, at < bytes.len(), &mut read.skipped);
             start += bytes.len() as u64;
         }
-        self.note(Part::Fine, span, &reader);
+        note(part, span, &reader, &mut read.skipped);
+    }
+
+    fn next(&self, reader: &mut LineReader, bytes: &[u8], at: &mut usize, ids: &mut Registry) -> bool {
+        match self.of {
+            None => reader.next(bytes, at, ids, &|_| true),
+            Some(agent) => reader.next(bytes, at, ids, &|id| belongs(id, agent)),
+        }
     }
 
     /// What stands after the last whole line is the look under way in the newest file, and a fault in any other.
-    fn note_torn(&mut self, part: Part, span: Span, bytes: &[u8], whole: usize) {
-        if whole < bytes.len() && self.newest[part as usize] != Some(span) {
-            self.skipped.push(format!("{}: its last line is cut off and left out", file_name(part, span)));
+    fn note_torn(&self, part: Part, span: Span, is_torn: bool, skipped: &mut Vec<String>) {
+        if is_torn && self.newest[part as usize] != Some(span) {
+            skipped.push(format!("{}: its last line is cut off and left out", file_name(part, span)));
         }
     }
+}
 
-    fn note(&mut self, part: Part, span: Span, reader: &LineReader) {
-        let skipped = &reader.skipped;
-        if skipped.lines > 0 {
-            self.skipped.push(format!(
-                "{}: {} places can't be read, the first after line {}; they are left out",
-                file_name(part, span),
-                skipped.lines,
-                skipped.after
-            ));
-        }
-        if skipped.entries > 0 {
-            self.skipped.push(format!(
-                "{}: {} entries have no ID that can be one; they are left out",
-                file_name(part, span),
-                skipped.entries
-            ));
-        }
+fn note(part: Part, span: Span, reader: &LineReader, into: &mut Vec<String>) {
+    let skipped = &reader.skipped;
+    if skipped.lines > 0 {
+        into.push(format!(
+            "{}: {} places can't be read, the first after line {}; they are left out",
+            file_name(part, span),
+            skipped.lines,
+            skipped.after
+        ));
+    }
+    if skipped.entries > 0 {
+        into.push(format!(
+            "{}: {} entries have no ID that can be one; they are left out",
+            file_name(part, span),
+            skipped.entries
+        ));
     }
 }
 
