@@ -201,7 +201,7 @@ fn lines_changed_at_random_never_break_anything_and_never_say_another_thing() {
     for seed in 1..=8 {
         let (home, mut random) = (Home::new(), Seeded(seed));
         let (mut reader, mut taken) = (home.reader(), 0);
-        for n in 0..2500 {
+        for n in 0..800 {
             let line = mutated(any_line(&mut random), &mut random);
             home.append([&line[..], b"\n"].concat());
             // Not kept, so that no time goes into emptying the file.
@@ -221,7 +221,7 @@ fn lines_changed_at_random_never_break_anything_and_never_say_another_thing() {
                 assert!(said.is_empty(), "seed {seed}, line {n} says {said:?}: {text}");
             }
         }
-        assert!(taken > 200, "seed {seed} tests little: {taken}");
+        assert!(taken > 60, "seed {seed} tests little: {taken}");
     }
 }
 

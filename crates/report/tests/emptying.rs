@@ -200,7 +200,9 @@ impl Counted {
         self.lines.sort_unstable();
         self.lines.dedup();
         assert_eq!(count, self.lines.len(), "lines were counted twice");
-        assert_eq!(self.lines, (0..written).collect::<Vec<_>>(), "lines were lost");
+        let lost = (0..written).find(|n| self.lines.binary_search(n).is_err());
+        assert_eq!(lost, None, "lines were lost, of {written}");
+        assert_eq!(self.lines.len() as u64, written, "nobody wrote some of the lines");
     }
 }
 
@@ -213,14 +215,14 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Looks until the writers have been told to stop and all is read.
-fn look_on(race: &Race, mut look: impl FnMut(&mut Counted)) -> Counted {
+/// Looks until the writers are told to stop. A look says whether it was kept: one that wasn't doesn't count as one.
+fn look_on(race: &Race, mut look: impl FnMut(&mut Counted) -> bool) -> Counted {
     let _stop = Stop(&race.stop);
     let (mut counted, until) = (Counted::default(), Instant::now() + Duration::from_secs(3));
     while Instant::now() < until {
-        look(&mut counted);
+        let is_kept = look(&mut counted);
         race.counted.store(counted.lines.len() as u64, SeqCst);
-        race.looks.fetch_add(1, SeqCst);
+        race.looks.fetch_add(u64::from(is_kept), SeqCst);
     }
     counted
 }
@@ -242,7 +244,10 @@ fn at_full_speed_every_line_is_counted_once_while_the_file_is_emptied_and_moved_
         scope.spawn(|| race.write_by_name());
         scope.spawn(|| race.write_by_name());
         scope.spawn(|| race.write_held());
-        look_on(&race, |counted| counted.take(&read_and_keep(&mut reader)))
+        look_on(&race, |counted| {
+            counted.take(&read_and_keep(&mut reader));
+            true
+        })
     });
     drain(&mut reader, &mut counted);
     let written = race.next.load(SeqCst);
@@ -257,11 +262,15 @@ fn at_full_speed_every_line_is_counted_once_whenever_the_reader_ends() {
     let mut counted = thread::scope(|scope| {
         scope.spawn(|| race.write_by_name());
         scope.spawn(|| race.write_by_name());
+        scope.spawn(|| race.write_held());
         look_on(&race, |counted| {
             let read = reader.read();
             match random.below(4) {
                 // It ends before its line is written: what it read is nowhere.
-                0 => reader = race.home.reader_from(&kept),
+                0 => {
+                    reader = race.home.reader_from(&kept);
+                    return false;
+                }
                 // Right after.
                 1 => {
                     counted.take(&read);
@@ -274,6 +283,7 @@ fn at_full_speed_every_line_is_counted_once_whenever_the_reader_ends() {
                     kept = read.up_to;
                 }
             }
+            true
         })
     });
     reader = race.home.reader_from(&kept);
@@ -282,4 +292,74 @@ fn at_full_speed_every_line_is_counted_once_whenever_the_reader_ends() {
     assert!(counted.files.len() > 3, "only {} files in {written} lines", counted.files.len());
     counted.assert_each_once(written);
     assert!(File::open(race.home.file()).is_err(), "emptied at the end");
+}
+
+/// What a harness that moves its file aside and a watcher share.
+#[derive(Default)]
+struct Pace {
+    moves: AtomicU64,
+    looks: AtomicU64,
+    /// The harness waits for a look.
+    waits: AtomicBool,
+    ended: AtomicBool,
+}
+
+const LINES: u64 = 200_000;
+
+/// Writes as fast as it can into a file it keeps open, which it moves aside past 1 MiB. At most twice between two looks:
+/// a whole file that no look ever found can't be read.
+fn write_and_move(home: &Home, pace: &Pace) {
+    let open = || OpenOptions::new().create(true).append(true).open(home.file()).unwrap();
+    let _ended = Stop(&pace.ended);
+    // As if it had been moved once already: no look has found the first file yet.
+    let (mut file, mut bytes, mut moves, mut looks) = (open(), 0, 1, 0);
+    for n in 0..LINES {
+        let line = line(n);
+        file.write_all(line.as_bytes()).unwrap();
+        bytes += line.len();
+        if bytes < 1 << 20 {
+            continue;
+        }
+        if moves == 2 {
+            pace.waits.store(true, SeqCst);
+            // The one under way may have begun before the last move.
+            while pace.looks.load(SeqCst) < looks + 2 && !pace.ended.load(SeqCst) {
+                thread::yield_now();
+            }
+            pace.waits.store(false, SeqCst);
+            moves = 0;
+        }
+        fs::rename(home.file(), home.beside(".1")).unwrap();
+        (file, bytes, moves, looks) = (open(), 0, moves + 1, pace.looks.load(SeqCst));
+        pace.moves.fetch_add(1, SeqCst);
+    }
+}
+
+#[test]
+fn two_hundred_thousand_lines_are_counted_once_while_their_file_is_moved_aside_twice_between_looks() {
+    let (home, pace) = (Home::new(), Pace::default());
+    let (mut reader, mut counted, mut twice) = (home.reader(), Counted::default(), 0);
+    thread::scope(|scope| {
+        let _stop = Stop(&pace.ended);
+        scope.spawn(|| write_and_move(&home, &pace));
+        let mut seen = 0;
+        for look in 0.. {
+            // Every other look comes after two moves, if it may.
+            let may_wait = || !pace.waits.load(SeqCst) && !pace.ended.load(SeqCst);
+            while look % 2 == 0 && pace.moves.load(SeqCst) < seen + 2 && may_wait() {
+                thread::yield_now();
+            }
+            let (moves, has_ended) = (pace.moves.load(SeqCst), pace.ended.load(SeqCst));
+            counted.take(&read_and_keep(&mut reader));
+            pace.looks.fetch_add(1, SeqCst);
+            twice += u64::from(moves >= seen + 2);
+            seen = moves;
+            if has_ended {
+                break;
+            }
+        }
+    });
+    drain(&mut reader, &mut counted);
+    assert!(twice > 3, "moved aside twice between looks only {twice} times");
+    counted.assert_each_once(LINES);
 }

@@ -1,5 +1,5 @@
 //! What a hostile owner may put in the file's place: refused at once, with a note, and nothing else is touched.
-#![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout, reason = "tests that say what they could not test")]
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use common::{FILE, Home, NONE, calls, line, read_and_keep};
+use common::{FILE, Home, NONE, calls, line, not_tested, read_and_keep};
 use lnk_report::{Apart, Note, Place, Positions, Read, Refused};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
@@ -55,7 +55,7 @@ fn read_in_time(place: Place, looks: usize) -> Vec<Read> {
 fn make_node(path: &Path, kind: FileType, device: u64) -> bool {
     let made = mknodat(CWD, path, kind, Mode::from_raw_mode(0o600), device);
     if made.is_err() {
-        println!("NOT TESTED: {kind:?} in a harness's home: only root makes one");
+        not_tested(&format!("{kind:?} in a harness's home: only root makes one"));
     }
     made.is_ok()
 }
@@ -155,7 +155,7 @@ fn another_users_file_is_refused() {
     let home = Home::new();
     home.append(line(1));
     if std::os::unix::fs::chown(home.file(), Some(12_345), None).is_err() {
-        println!("NOT TESTED: another user's file in a harness's home: only root gives files away");
+        not_tested("another user's file in a harness's home: only root gives files away");
         return;
     }
     assert_eq!(read_in_time(home.place(), 1)[0].notes, [Note::Refused(Refused::Owner)]);
@@ -167,7 +167,7 @@ fn a_file_that_may_not_be_read_is_said() {
     home.append(line(1));
     fs::set_permissions(home.file(), fs::Permissions::from_mode(0o000)).unwrap();
     if File::open(home.file()).is_ok() {
-        println!("NOT TESTED: a file that may not be read: root reads every file");
+        not_tested("a file that may not be read: root reads every file");
         return;
     }
     let denied = Refused::System(std::io::ErrorKind::PermissionDenied);

@@ -95,6 +95,11 @@ pub fn read_and_keep(reader: &mut Reader) -> Read {
     read
 }
 
+/// Says that something is not tested here. Past what captures a test's output, which shows it only where a test failed.
+pub fn not_tested(what: &str) {
+    let _ = writeln!(std::io::stderr(), "NOT TESTED: {what}");
+}
+
 /// xorshift64*: a test that fails says its seed.
 pub struct Seeded(pub u64);
 
