@@ -17,7 +17,7 @@ use crate::position::Positions;
 use crate::reader::Read;
 use crate::tokens::{TOKEN_MEASURES, agent_of_tokens_file, read_tokens};
 use crate::told::{Agent, Proxy, Told};
-use crate::turn::Turn;
+use crate::turn::{Turn, bounded};
 use crate::{Apart, tokens_file_name};
 
 /// How long all harnesses' files together may take to be read. What takes longer comes with a later look.
@@ -274,7 +274,7 @@ impl Gathering {
         let values = read.turns.into_iter().flat_map(|Turn(values)| values);
         let values: Vec<_> = values.filter(|&(measure, value)| counts(measure) && is_said(measure, value)).collect();
         if !values.is_empty() {
-            self.unit(told, id, agent).turns.extend(values);
+            self.unit(told, id, agent).turns.extend(bounded(values));
         }
         read.up_to
     }

@@ -5,6 +5,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use lnk_report::{Counted, Gatherer, Note, Problem, Told};
 use lnk_schema::{Look, Measure, RollUp, Unit, UnitId, UnitKind};
@@ -300,4 +301,39 @@ fn a_file_outside_its_agents_home_is_not_read() {
     let problems = gather(&mut gatherer, &house, 110.0);
     let said: Vec<String> = problems.iter().map(|(_, note)| note.to_string()).collect();
     assert_eq!(said, ["not read: it isn't below its agent's home"]);
+}
+
+#[test]
+fn a_flood_of_turns_is_counted_whole_and_kept_in_a_few_values() {
+    let house = House::new();
+    let file = house.path("home/.lnk/measures.jsonl");
+    let times = (0..100).map(|n| format!(r#"{{"asDouble":{n}}}"#)).collect::<Vec<_>>().join(",");
+    for id in 0..200 {
+        // New IDs in each line: nobody keeps one.
+        let resource = format!(r#"{{"attributes":[{{"key":"link.unit.id","value":{{"stringValue":"agt_{id}"}}}}]}}"#);
+        let metrics = format!(
+            r#"{{"name":"link.turns.sum","sum":{{"dataPoints":[{{"asInt":{id}}}]}}}},{{"name":"link.time.turn.own","gauge":{{"dataPoints":[{times}]}}}}"#
+        );
+        let scopes = format!(r#"[{{"metrics":[{metrics}]}}]"#);
+        append(&file, &format!(r#"{{"resourceMetrics":[{{"resource":{resource},"scopeMetrics":{scopes}}}]}}"#));
+    }
+    let mut gatherer = house.gatherer(&Counted::default(), 100.0);
+    // On a busy machine it comes with a later look.
+    let until = Instant::now() + Duration::from_secs(30);
+    while !gather(&mut gatherer, &house, 101.0).is_empty() {
+        assert!(Instant::now() < until, "it never comes to its end");
+    }
+    let turns = found(&gatherer, Measure::Turns);
+    let sum: f64 = turns.iter().map(|(_, count)| count).sum();
+    assert_eq!((turns.len(), sum), (64, (0..200).map(f64::from).sum()));
+    let times = found(&gatherer, Measure::TimeTurn);
+    assert_eq!(times.len(), 64);
+    assert!(times.iter().all(|(id, seconds)| id == "agt_1" && seconds.fract() == 0.0), "each is one that was said");
+    assert!(gatherer.join(&look()).units.len() == 2, "no unit but the machine and the agent whose home it is");
+    // So few as a harness has are kept as they are.
+    gatherer.kept();
+    (1..=20).for_each(|cost| house.turn(cost, 1));
+    gather(&mut gatherer, &house, 111.0);
+    let costs: Vec<f64> = found(&gatherer, Measure::Cost).into_iter().map(|(_, cost)| cost).collect();
+    assert_eq!(costs, (1..=20).map(f64::from).collect::<Vec<_>>());
 }
