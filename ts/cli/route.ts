@@ -51,10 +51,10 @@ export class RouteCommand extends LnkCommand {
     const agent = await agentIdOf(name);
     const { stdout, stderr } = this.context;
     const secret = `/${randomBytes(SECRET_BYTES).toString('hex')}`;
-    const say = (problem: string): boolean => stderr.write(`lnk measure: ${problem}\n`);
+    const say = (problem: string): boolean => stderr.write(`${line === undefined ? '' : ERASE_LINE}lnk measure: ${problem}\n`);
     const ledger = new TokenLedger(join(measureFolder(), 'tokens'), say);
     const line = 'isTTY' in stderr && stderr.isTTY === true ? new StatusLine((text) => stderr.write(text), this.paint.dim) : undefined;
-    const route = modelRoute({ to, agent, ledger, prefix: secret, onChange: (counts) => line?.draw(() => showRoute(counts)) });
+    const route = modelRoute({ to, agent, ledger, prefix: secret, say, onChange: (counts) => line?.draw(() => showRoute(counts)) });
     const stopped = untilSignal();
     const server = serverOf(route);
     stdout.write(`http://127.0.0.1:${await listen(server, port)}${secret}\n`);

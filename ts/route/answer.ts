@@ -1,12 +1,11 @@
 // One request through the route, and its answer back.
 
 import type http from 'node:http';
-import { codeOf } from '../errors';
 import { isAnswer, UsageScanner } from '../native';
 import { countAnswer } from './count';
 import { pairsOf, passedOn, withHeader } from './headers';
 import type { RouteParts } from './index';
-import { pathBehind } from './upstream';
+import { pathBehind, reasonOf } from './upstream';
 
 /**
  * Passes a request on and its answer back.
@@ -28,11 +27,11 @@ export function answerRequest(parts: RouteParts, request: http.IncomingMessage, 
   upstream.on('response', (answer) => passAnswer(parts, method, path, answer, response));
   upstream.on('error', (error) => {
     if (response.destroyed) return;
-    parts.counts.failed++;
-    parts.changed();
+    const reason = reasonOf(parts.upstream.host, error);
+    parts.failed(reason);
     // An answer that has begun can't become another: it is cut, as the provider's was.
     if (response.headersSent) response.destroy();
-    else refuse(response, 502, 'upstream_failed', `${parts.upstream.host} could not be reached, or broke off: ${codeOf(error) ?? 'it sent what is no HTTP'}`);
+    else refuse(response, 502, 'upstream_failed', reason);
   });
   // Also after an answer that came before the request's end: then there is nobody to send the rest to.
   response.on('close', () => {
@@ -76,6 +75,7 @@ function passAnswer(parts: RouteParts, method: string, path: string, answer: htt
   const { answers, counts } = parts;
   answers.add(answer);
   const status = answer.statusCode ?? 502;
+  parts.answered(status);
   const { 'content-type': contentType, 'content-encoding': contentEncoding } = answer.headers;
   const scanner = isAnswer(method, path) ? new UsageScanner({ method, path, status, contentType, contentEncoding }) : undefined;
   response.sendDate = false;
@@ -94,15 +94,14 @@ function passAnswer(parts: RouteParts, method: string, path: string, answer: htt
     if (answer.rawTrailers.length > 0) response.addTrailers([...pairsOf(answer.rawTrailers)]);
     response.end();
   });
-  answer.on('error', () => {
+  answer.on('error', (error) => {
     if (response.destroyed) return;
-    counts.failed++;
+    parts.failed(reasonOf(parts.upstream.host, error));
     response.destroy();
   });
   // However it ended: what it said so far is counted, once.
   answer.on('close', () => {
     answers.delete(answer);
-    counts.lastStatus = status;
     countAnswer(parts, scanner?.end() ?? null);
     parts.changed();
   });

@@ -21,6 +21,8 @@ export interface ModelRouteOptions {
   prefix?: string;
   /** Called when the counts have changed. */
   onChange?: (counts: Readonly<RouteCounts>) => void;
+  /** Is told why the upstream gave no answer, once for a reason until it is another one or the upstream answers. Never of what passed. */
+  say?: (problem: string) => void;
 }
 
 /** What passed a route since it was made. */
@@ -64,6 +66,10 @@ export interface RouteParts {
   /** Answers under way. */
   readonly answers: Set<http.IncomingMessage>;
   changed(): void;
+  /** A request got no answer, or not to its end. */
+  failed(reason: string): void;
+  /** The upstream began an answer. */
+  answered(status: number): void;
 }
 
 /**
@@ -72,13 +78,26 @@ export interface RouteParts {
  * @throws {Failure} the URL or the agent's ID is none
  */
 export function modelRoute(options: ModelRouteOptions): ModelRoute {
-  const { to, agent, ledger, prefix = '', onChange } = options;
+  const { to, agent, ledger, prefix = '', onChange, say } = options;
   if (!isName(agent)) throw new Failure(`${JSON.stringify(agent)} is no agent's ID: 1 to 64 of letters, digits and ._:/@-`);
   const counts: RouteCounts = {
     requests: 0, unmetered: 0, input: 0, output: 0, cached: 0, cacheWritten: 0, failed: 0, lastStatus: 0, bytesIn: 0, bytesOut: 0,
   };
   const upstream = new Upstream(to);
-  const parts: RouteParts = { upstream, prefix, agent, ledger, counts, answers: new Set(), changed: () => onChange?.(counts) };
+  let said: string | undefined;
+  const changed = (): void => onChange?.(counts);
+  const parts: RouteParts = {
+    upstream, prefix, agent, ledger, counts, changed, answers: new Set(),
+    failed: (reason) => {
+      counts.failed++;
+      changed();
+      if (reason !== said) say?.((said = reason));
+    },
+    answered: (status) => {
+      counts.lastStatus = status;
+      said = undefined;
+    },
+  };
   return Object.assign((request: http.IncomingMessage, response: http.ServerResponse) => answerRequest(parts, request, response, false), {
     checkContinue: (request: http.IncomingMessage, response: http.ServerResponse) => answerRequest(parts, request, response, true),
     upgrade: (request: http.IncomingMessage, socket: Duplex, head: Buffer) => passUpgrade(parts, request, socket, head),

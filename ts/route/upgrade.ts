@@ -2,11 +2,10 @@
 
 import http from 'node:http';
 import type { Duplex } from 'node:stream';
-import { codeOf } from '../errors';
 import { countAnswer, UNMETERED } from './count';
 import { pairsOf, passedOn, type RawHeaders, withHeader } from './headers';
 import type { RouteParts } from './index';
-import { pathBehind } from './upstream';
+import { pathBehind, reasonOf } from './upstream';
 
 /** Passes an upgrade on. One that is taken counts as a request whose answer gave no usage. */
 export function passUpgrade(parts: RouteParts, request: http.IncomingMessage, socket: Duplex, head: Buffer): void {
@@ -24,20 +23,20 @@ export function passUpgrade(parts: RouteParts, request: http.IncomingMessage, so
   }
   socket.on('close', () => upstream.destroy());
   upstream.on('error', (error) => {
-    parts.counts.failed++;
-    parts.changed();
-    refuse(socket, 502, `${parts.upstream.host} could not be reached: ${codeOf(error) ?? 'it sent what is no HTTP'}`);
+    const reason = reasonOf(parts.upstream.host, error);
+    parts.failed(reason);
+    refuse(socket, 502, reason);
   });
   upstream.on('upgrade', (answer, other, otherHead) => {
     socket.write(headOf(answer, [...passedOn(answer.rawHeaders), 'Connection', 'Upgrade', 'Upgrade', answer.headers.upgrade ?? '']));
-    parts.counts.lastStatus = 101;
+    parts.answered(101);
     countAnswer(parts, UNMETERED);
     parts.changed();
     join(parts, socket, head, other, otherHead);
   });
   // The provider says no: its answer is the client's.
   upstream.on('response', (answer) => {
-    parts.counts.lastStatus = answer.statusCode ?? 502;
+    parts.answered(answer.statusCode ?? 502);
     parts.changed();
     socket.write(headOf(answer, [...passedOn(answer.rawHeaders), 'Connection', 'close']));
     answer.on('error', () => socket.destroy());

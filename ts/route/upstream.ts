@@ -3,7 +3,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import http from 'node:http';
 import https from 'node:https';
-import { Failure } from '../errors';
+import { codeOf, Failure } from '../errors';
 
 /** A free connection is closed before servers close theirs (Node's own after 5 s), so that no request meets a closed one. */
 const FREE_MS = 4000;
@@ -77,4 +77,17 @@ export function pathBehind(prefix: string, url: string): string | undefined {
   if (rest === '') return '/';
   if (rest.startsWith('?')) return `/${rest}`;
   return rest.startsWith('/') ? rest : undefined;
+}
+
+/** Node's codes of a certificate that can't be verified, as OpenSSL names them (x509_vfy), and its own of a wrong name. */
+const UNTRUSTED = /CERT|^(UNABLE_TO_|ERR_TLS_CERT|CRL_|INVALID_CA|PATH_LENGTH_|HOSTNAME_MISMATCH)/;
+
+/** Why an upstream gave no answer, for a person: its code, never its message, which may quote what was sent. */
+export function reasonOf(host: string, error: unknown): string {
+  const code = codeOf(error);
+  if (code === undefined) return `${host} sent what is no HTTP`;
+  if (UNTRUSTED.test(code)) {
+    return `${host} was sent nothing, since its certificate could not be verified (${code}): for an authority of your own, start this with NODE_EXTRA_CA_CERTS=FILE`;
+  }
+  return `${host} could not be reached, or broke off: ${code}`;
 }
