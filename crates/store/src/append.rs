@@ -135,7 +135,8 @@ impl Appender {
 fn write_once(file: &mut dyn Appending, text: &[u8]) -> Result<()> {
     let written = retried(|| file.write(text))?;
     if written < text.len() {
-        return Err(Error::new(ErrorKind::StorageFull, format!("{written} of {} bytes were written", text.len())));
+        // Always the same words, so that a log says it once.
+        return Err(Error::new(ErrorKind::StorageFull, "only a part of the line could be written"));
     }
     retried(|| file.sync())
 }
