@@ -1,7 +1,7 @@
 // The measure folder: where this program keeps what it must, inside Link's settings.
 
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, linkSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { codeOf, Failure, messageOf } from '../errors';
@@ -20,14 +20,26 @@ export function linkHome(env: NodeJS.ProcessEnv = process.env): string {
 export const measureFolder = (env: NodeJS.ProcessEnv = process.env): string => join(linkHome(env), 'measure');
 
 /**
- * Makes the measure folder, only this user's, or mends its mode.
+ * Makes the measure folder, only this user's. One that others could read is closed to them; one that isn't surely this
+ * user's own is left alone.
  *
+ * @throws {Failure} another user owns it or could have written in it, or it is a link, and what mends that
  * @throws a system error where it can't be made
  */
 export function makeMeasureFolder(folder: string): void {
+  const wasThere = existsSync(folder);
   makeFolder(folder);
-  if ((statSync(folder).mode & 0o777) !== 0o700) chmodSync(folder, 0o700);
+  const stat = lstatSync(folder);
+  if (stat.isSymbolicLink()) throw new Failure(`${folder} is a link, and must be a folder. To keep it elsewhere, set LNK_HOME; to have one made here: rm ${quoted(folder)}`);
+  if (!stat.isDirectory()) throw new Failure(`${folder} is no folder. Move it out of the way.`);
+  if (stat.uid !== process.geteuid?.()) throw new Failure(`${folder} is another user's (${stat.uid}). To make it yours: sudo chown -R "$(id -u):$(id -g)" ${quoted(folder)}`);
+  // What anybody may have put there is not for us to say good of.
+  if (wasThere && (stat.mode & 0o022) !== 0) throw new Failure(`Others can write in ${folder}. If all in it is yours: chmod 700 ${quoted(folder)}`);
+  if ((stat.mode & 0o777) !== 0o700) chmodSync(folder, 0o700);
 }
+
+/** A path as a shell takes it. */
+const quoted = (path: string): string => (/^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`);
 
 /** Makes a folder and those above it. Node's own `recursive` never ends where a folder that is there takes no other (/proc). */
 function makeFolder(folder: string): void {
@@ -41,8 +53,8 @@ function makeFolder(folder: string): void {
 }
 
 /**
- * This machine's ID where Link gives none: random, made once and kept in `machine.json`. Where nothing can be kept, one
- * for this run, and a note that says so.
+ * This machine's ID where Link gives none: the last it gave; else random, made once. Kept in `machine.json`. Where
+ * nothing can be kept, one for this run, and a note that says so.
  */
 export function machineId(folder: string): { id: string; note?: string } {
   const path = join(folder, 'machine.json');
@@ -58,6 +70,22 @@ export function machineId(folder: string): { id: string; note?: string } {
     return { id: keepMachineId(path, newMachineId()) };
   } catch (error) {
     return { id: newMachineId(), note: `${path} can't be written (${codeOf(error) ?? messageOf(error)}), so this machine has an ID for this run only.` };
+  }
+}
+
+/**
+ * Keeps the ID that Link gave this machine, for when Link doesn't answer: the machine is then still the same. Only where
+ * something is kept at all; it is no fault if it can't be.
+ */
+export function keepLinkId(folder: string, id: string): void {
+  const path = join(folder, 'machine.json');
+  const mine = `${path}.${process.pid}`;
+  try {
+    if (!existsSync(folder) || (existsSync(path) && readMachineId(path) === id)) return;
+    writeFileSync(mine, `${JSON.stringify({ id })}\n`, { mode: 0o600, flag: 'wx' });
+    renameSync(mine, path);
+  } catch {
+    rmSync(mine, { force: true });
   }
 }
 

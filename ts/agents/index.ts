@@ -5,7 +5,7 @@ import { hostname } from 'node:os';
 import { isName } from '../names';
 import type { AgentRequest, LookRequest } from '../native';
 import type { Agent } from './agent';
-import { machineId, measureFolder } from './folder';
+import { keepLinkId, machineId, measureFolder } from './folder';
 import { Link, type LinkList, type Traffic } from './link';
 import { readRuns, readRunTraffic } from './runs';
 
@@ -15,12 +15,15 @@ export interface Gathered {
   /** Agents whose proxy counts their tokens. */
   metered: ReadonlySet<string>;
   problems: string[];
+  /** Whether all that was asked answered. */
+  isWhole: boolean;
 }
 
 /** The three providers, merged. */
 export class Agents {
   readonly link: Link;
   readonly #folder: string;
+  #linkId: string | undefined;
   #own: { id: string; note?: string } | undefined;
 
   constructor(env: NodeJS.ProcessEnv = process.env, link = new Link(env)) {
@@ -31,10 +34,12 @@ export class Agents {
   /** The agents here now, without what their proxies carried. */
   async gather(): Promise<Gathered> {
     const list = await this.link.list(() => this.#ownId());
+    if (list.machine.id !== undefined && list.machine.id !== this.#linkId) keepLinkId(this.#folder, list.machine.id);
+    this.#linkId = list.machine.id;
     const id = list.machine.id ?? this.#ownId();
     const runs = readRuns(this.#folder, id);
     const problems = [...list.problems, ...runs.problems, ...(list.machine.id === undefined && this.#own?.note ? [this.#own.note] : [])];
-    return { request: { machine: machineOf(list, id), agents: merge(list.agents, runs.agents), found: true }, metered: new Set(), problems };
+    return { request: { machine: machineOf(list, id), agents: merge(list.agents, runs.agents), found: true }, metered: new Set(), problems, isWhole: list.failed !== true };
   }
 
   /** The same with what each agent's proxies carried; Link is asked for that only where an agent of its runs. */
@@ -45,7 +50,7 @@ export class Agents {
     const traffic = { link: ofLink, run: request.agents.some(({ from }) => from === 'run') ? readRunTraffic(this.#folder) : undefined };
     const agents = request.agents.map((agent) => ({ ...agent, ...proxiesOf(agent, traffic[agent.from]) }));
     const metered = new Set(agents.filter(({ traffic }) => traffic?.some(({ model }) => model)).map(({ id }) => id));
-    return { request: { ...request, agents }, metered, problems: [...gathered.problems, ...problems] };
+    return { ...gathered, request: { ...request, agents }, metered, problems: [...gathered.problems, ...problems] };
   }
 
   #ownId(): string {

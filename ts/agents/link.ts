@@ -17,6 +17,8 @@ export interface LinkList {
   agents: Agent[];
   /** What was skipped, and why. */
   problems: string[];
+  /** The command failed: these are those of its last good answer. */
+  failed?: true;
 }
 
 /** What one run of a proxy carried, and whose it is. */
@@ -104,7 +106,7 @@ export class Link {
       return this.#last;
     } catch (error) {
       const kept = this.#last ?? { machine: {}, agents: [] };
-      return { ...kept, problems: [`Link's agents aren't known: ${this.#why(error)}.`] };
+      return { ...kept, problems: [`Link's agents aren't known: ${this.#why(error)}.`], failed: true };
     }
   }
 

@@ -35,6 +35,7 @@ export class SettingsCommand extends LnkCommand {
     const folder = measureFolder(this.context.env);
     const changes = this.#changes();
     if (changes.size > 0) {
+      process.umask(0o077);
       makeMeasureFolder(folder);
       changeSettings(folder, changes);
     }

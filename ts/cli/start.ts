@@ -32,6 +32,8 @@ export class StartCommand extends LnkCommand {
   }
 
   async #watch(folder: string): Promise<never> {
+    // Whatever the terminal's is: nothing that is made from here on is for anybody else, nor kept from ourselves.
+    process.umask(0o077);
     makeMeasureFolder(folder);
     const taken = takeLock(folder);
     if ('holder' in taken) throw new Failure(`A watcher runs already (process ${taken.holder.pid ?? 'in another container'}).`);

@@ -32,6 +32,8 @@ export interface Running {
  * @throws {Failure} it could not, and why, with the end of its log
  */
 export async function startWatcher(folder: string, env: NodeJS.ProcessEnv): Promise<Running> {
+  // Whatever the terminal's is: what this makes is for nobody else, and not kept from the watcher.
+  process.umask(0o077);
   makeMeasureFolder(folder);
   readSettings(folder);
   const before = lockHolder(folder);

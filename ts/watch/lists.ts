@@ -9,6 +9,8 @@ import type { Log } from './log';
 
 /** How old a list may get where nothing says that it has changed. */
 const OLDEST_MS = 60_000;
+/** The same after a program that was asked failed. */
+const OLDEST_FAILED_MS = 10_000;
 
 /** The agents to look at, as they were told last. */
 export class Lists {
@@ -46,7 +48,7 @@ export class Lists {
 
   #isDue(): boolean {
     const goneNow = this.#mainProcesses().filter((pid) => !isRunning(pid));
-    return performance.now() - this.#askedMs >= OLDEST_MS || this.#stampOf() !== this.#stamp || goneNow.some((pid) => !this.#gone.has(pid));
+    return performance.now() - this.#askedMs >= (this.#list?.isWhole === false ? OLDEST_FAILED_MS : OLDEST_MS) || this.#stampOf() !== this.#stamp || goneNow.some((pid) => !this.#gone.has(pid));
   }
 
   async #ask(anew: boolean): Promise<void> {

@@ -119,8 +119,16 @@ export class Watcher {
 
   /** Keeps a look, and the copies made for speed. */
   async #keep(waiting: Waiting): Promise<void> {
+    let look: NativeLook;
     try {
-      const look = await this.#append(waiting);
+      look = await this.#append(waiting);
+      this.#log.tell('keeping', []);
+    } catch (error) {
+      this.#log.tell('keeping', [messageOf(error)]);
+      return;
+    }
+    // A subject of its own: on a full disk a short line may still fit where no copy does, and the one's trouble would end the other's.
+    try {
       const { user, system } = process.cpuUsage();
       await this.#store.writeNow(look, this.#settings.everyMs, (user + system) / 1e6, process.memoryUsage.rss());
       const minute = Math.floor(performance.now() / 60_000);
@@ -129,9 +137,9 @@ export class Watcher {
         this.#minute = minute;
         this.#tidy();
       }
-      this.#log.tell('keeping', []);
+      this.#log.tell('copies', []);
     } catch (error) {
-      this.#log.tell('keeping', [messageOf(error)]);
+      this.#log.tell('copies', [messageOf(error)]);
     }
   }
 

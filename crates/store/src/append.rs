@@ -6,9 +6,14 @@ use std::sync::Arc;
 
 use crate::files::{Appending, Files, retried};
 use crate::load::{folder_of, plain_path};
+use crate::pack::FILE_MOST;
 use crate::row::Row;
 use crate::span::{Part, Span};
 use crate::write::{LineWriter, Source, header};
+
+/// How big a file may be and take another line: the next span's name is then used early, as after a clock set back. One
+/// past [`FILE_MOST`] would be read by nobody.
+const FULL: u64 = FILE_MOST / 2;
 
 /// The newest span of a part, and how it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +54,13 @@ impl Appender {
 
     /// The span that a look of this time goes to.
     pub(crate) fn span_for(&self, at_ms: u64) -> Span {
-        self.newest.map_or(self.part.span_of(at_ms), |newest| self.part.next_span(newest.span, newest.last_ms, at_ms))
+        match self.newest {
+            None => self.part.span_of(at_ms),
+            Some(newest) => {
+                let span = self.part.next_span(newest.span, newest.last_ms, at_ms);
+                if span == newest.span && newest.len >= FULL { span + 1 } else { span }
+            }
+        }
     }
 
     /// Appends a line, and gives back how the file stands and what was written. When it fails, nothing of it stays, or what stays is cut off before the next one is written.
@@ -124,7 +135,22 @@ impl Appender {
 fn write_once(file: &mut dyn Appending, text: &[u8]) -> Result<()> {
     let written = retried(|| file.write(text))?;
     if written < text.len() {
-        return Err(Error::new(ErrorKind::StorageFull, format!("{written} of {} bytes were written", text.len())));
+        // Always the same words, so that a log says it once.
+        return Err(Error::new(ErrorKind::StorageFull, "only a part of the line could be written"));
     }
     retried(|| file.sync())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::RealFiles;
+
+    #[test]
+    fn a_full_file_is_followed_by_the_next_before_its_hour_is_over() {
+        let newest = |len| Some(Newest { span: 10, last_ms: 36_000_000, len, headed: true });
+        let span =
+            |len| Appender::new(Arc::new(RealFiles), Path::new("/"), Part::Fine, newest(len)).span_for(36_010_000);
+        assert_eq!([FULL - 1, FULL].map(span), [10, 11]);
+    }
 }

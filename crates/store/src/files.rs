@@ -130,6 +130,17 @@ fn open_file(path: &Path, flags: OFlags) -> Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(Error::other("not a plain file")) }
 }
 
+/// A Mac's `fsync` ends at the drive's cache, whose content a power cut takes:
+/// <https://developer.apple.com/library/archive/documentation/System/Conceptual/ManPages_iPhoneOS/man2/fsync.2.html>.
+/// A file system that can't do more than that says so.
+#[cfg(target_vendor = "apple")]
+fn flush(file: impl std::os::fd::AsFd) -> rustix::io::Result<()> {
+    match rustix::fs::fcntl_fullfsync(&file) {
+        Err(rustix::io::Errno::NOTSUP | rustix::io::Errno::INVAL) => rustix::fs::fsync(&file),
+        done => done,
+    }
+}
+
 impl Files for RealFiles {
     fn make_folder(&self, folder: &Path) -> Result<()> {
         match rustix::fs::mkdir(folder, Mode::RWXU) {
@@ -199,7 +210,12 @@ impl Files for RealFiles {
     }
 
     fn sync_folder(&self, folder: &Path) -> Result<()> {
-        Ok(rustix::fs::fsync(open_folder(folder)?)?)
+        let folder = open_folder(folder)?;
+        #[cfg(target_vendor = "apple")]
+        flush(&folder)?;
+        #[cfg(not(target_vendor = "apple"))]
+        rustix::fs::fsync(&folder)?;
+        Ok(())
     }
 }
 
@@ -216,11 +232,9 @@ impl Appending for File {
         self.set_len(len)
     }
 
-    /// On a Mac this is `fsync`, to the drive but not through its cache: the full flush takes tens of milliseconds,
-    /// which each look would pay.
     fn sync(&mut self) -> Result<()> {
         #[cfg(target_vendor = "apple")]
-        rustix::fs::fsync(&*self)?;
+        flush(&*self)?;
         #[cfg(not(target_vendor = "apple"))]
         rustix::fs::fdatasync(&*self)?;
         Ok(())

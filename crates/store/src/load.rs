@@ -57,9 +57,10 @@ pub(crate) fn list_spans(files: &dyn Files, folder: &Path, part: Part) -> Result
     Ok(spans)
 }
 
-/// A file's bytes, if it is there.
+/// A file's bytes, if it is there. A disk that fails once is asked again before they are given up.
 pub(crate) fn read_if_there(files: &dyn Files, path: &Path) -> Result<Option<Vec<u8>>> {
-    match retried(|| files.read(path, FILE_MOST)) {
+    let read = || retried(|| files.read(path, FILE_MOST));
+    match read().or_else(|error| if error.kind() == ErrorKind::NotFound { Err(error) } else { read() }) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         bytes => bytes.map(Some),
     }

@@ -25,6 +25,8 @@ const fn mask_of(kind: Kind) -> Mask {
 pub(crate) const MOST: Mask = mask_of(Kind::Level) | mask_of(Kind::Peak);
 /// The running totals.
 pub(crate) const TOTALS: Mask = mask_of(Kind::Total);
+/// What grew since the look before.
+pub(crate) const STEPS: Mask = mask_of(Kind::Step);
 /// What is counted per turn.
 pub(crate) const TURNS: Mask = mask_of(Kind::Turn);
 

@@ -1,8 +1,10 @@
 //! What a start finds: the newest files, what the last look counted up to, and which looks have no minute yet.
 
+use std::io::Error;
 use std::path::Path;
 
 use lnk_schema::{Measure, UnitId};
+use rustix::io::Errno;
 
 use crate::append::Newest;
 use crate::cache::{LineName, read_counted};
@@ -68,7 +70,15 @@ pub(crate) fn find_newest(
         Ok(Newest { span, last_ms, len: len as u64, headed: reader.has_columns(columns()) })
     };
     let path = plain_path(folder, part, span);
-    let newest = read().map_err(StoreError::at(&path, "read"))?;
+    let newest = match read() {
+        Err(error) if !is_shortage(&error) => {
+            // It may be whole but for what reads it, so it is let be. Lines go on in a file of their own.
+            notes.push(format!("{}; what comes now goes to a file of its own", StoreError::at(&path, "read")(error)));
+            let last_ms = span * part.span_ms();
+            return Ok(Some(Newest { span: span + 1, last_ms, len: 0, headed: false }));
+        }
+        newest => newest.map_err(StoreError::at(&path, "read"))?,
+    };
     if newest.span == span {
         let torn = cut_torn(files, &path, newest.len).map_err(StoreError::at(&path, "mend"))?;
         if torn > 0 {
@@ -79,6 +89,12 @@ pub(crate) fn find_newest(
         }
     }
     Ok(Some(newest))
+}
+
+/// Whether what failed is want of something that others may give back, and no file's fault.
+fn is_shortage(error: &Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM))
 }
 
 fn cut_torn(files: &dyn Files, path: &Path, whole: u64) -> std::io::Result<u64> {
@@ -106,8 +122,16 @@ pub(crate) fn resume(
         let mut live = Live::new(span);
         // The text, and how much had been passed over when it was read: something later may have said a newer one.
         let mut counted: Option<(String, u64)> = None;
-        let frames = load(files, folder, Part::Fine, span)
-            .map_err(StoreError::at(&plain_path(folder, Part::Fine, span), "read"))?;
+        let frames = match load(files, folder, Part::Fine, span) {
+            Ok(frames) => frames,
+            // Told already. What its lines say isn't known, and what older ones say doesn't hold any more.
+            Err(_) if span < newest.span => {
+                let len = retried(|| files.len_of(&plain_path(folder, Part::Fine, span))).unwrap_or(0);
+                resumed.counted = read_counted(files, folder, &LineName::new(span, len)).filter(|text| is_object(text));
+                break;
+            }
+            Err(error) => return Err(StoreError::at(&plain_path(folder, Part::Fine, span), "read")(error)),
+        };
         let mut len = 0;
         for frame in &frames {
             let Some(bytes) = frame else {

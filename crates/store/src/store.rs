@@ -5,7 +5,7 @@ use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lnk_schema::{Look, UnitKind};
+use lnk_schema::{Look, UnitId, UnitKind};
 use serde_json::value::RawValue;
 
 use crate::append::Appender;
@@ -15,6 +15,7 @@ use crate::files::{Files, RealFiles, retried};
 use crate::live::Live;
 use crate::load::{folder_of, list_spans, plain_path};
 use crate::minute::{Known, Minute};
+use crate::numbers::{Numbers, STEPS};
 use crate::resume::{Resumed, find_newest, is_object, looks_after, resume, summed_to};
 use crate::row::{Row, rows_of};
 use crate::span::{DAY_MS, HOUR_MS, MINUTE_MS, Part, Span};
@@ -57,6 +58,8 @@ struct Writing {
     live: Option<Live>,
     closed: BTreeMap<Span, Box<RawValue>>,
     counted: Option<String>,
+    /// What units grew by in looks that could not be kept.
+    unkept: BTreeMap<UnitId, Numbers>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -99,6 +102,7 @@ impl Store {
             live: live.or_else(|| fine.map(|fine| Live::new(fine.span))),
             closed: read_closed(&*files, folder),
             counted: resumed.counted.clone(),
+            unkept: BTreeMap::new(),
         };
         let path = folder_of(folder, Part::Minutes);
         if let Ok(to) = summed_to(&*files, folder).map_err(StoreError::at(&path, "read"))? {
@@ -134,18 +138,23 @@ impl Store {
     /// back. Gives back what went wrong beside it, with the minutes, if anything did.
     ///
     /// # Errors
-    /// The look is not kept, and nothing of it stays; what it counted is for the next one to count.
+    /// The look is not kept, and nothing of it stays. What its units grew by is in the next look of theirs that is kept;
+    /// what `counted` said of is for the next one to count.
     pub fn append(&self, look: &Look, counted: &str) -> Result<Option<StoreError>, StoreError> {
-        let rows = rows_of(look, lock(&self.settings).processes);
+        let mut rows = rows_of(look, lock(&self.settings).processes);
         let mut writing = lock(&self.writing);
         let path = writing.fine.path();
         if !is_object(counted) {
             return Err(StoreError::at(&path, "append to")(Error::from(ErrorKind::InvalidInput)));
         }
+        writing.add_unkept(&mut rows);
         let span = writing.fine.span_for(look.at_ms);
         let aside = writing.close_minute(&*self.files, &self.folder, look.at_ms, span, &rows).err();
         let before = writing.fine.newest;
         let appended = writing.fine.append(look.at_ms, None, &rows, Some(counted));
+        if appended.is_err() {
+            writing.keep_back(&rows);
+        }
         let (newest, text) = appended.map_err(StoreError::at(&writing.fine.path(), "append to"))?;
         writing.counted = Some(counted.to_owned());
         writing.join_minute(look.at_ms, (span, newest.len), rows);
@@ -248,12 +257,12 @@ impl Store {
             let Some(newest) = writing.fine.newest else { return Ok(()) };
             let oldest = Part::Fine.span_of(newest.last_ms.saturating_sub(DAY_MS + HOUR_MS));
             writing.closed.retain(|span, _| *span >= oldest && spans.contains_key(span));
-            let mut closed = spans.range(oldest.min(newest.span)..newest.span).map(|(span, _)| *span);
-            closed.rfind(|span| !writing.closed.contains_key(span))
+            let closed = spans.range(oldest.min(newest.span)..newest.span).rev().map(|(span, _)| *span);
+            closed.filter(|span| !writing.closed.contains_key(span)).collect::<Vec<_>>()
         };
-        let Some(span) = missing else { return Ok(()) };
-        let sums = Live::of(&*self.files, &self.folder, span)?.sums();
-        if let Some(sums) = sums {
+        // One that can't be read is told by what compresses it, and by whoever reads the day.
+        let summed_up = |span| Some((span, Live::of(&*self.files, &self.folder, span).ok()?.sums()?));
+        if let Some((span, sums)) = missing.into_iter().find_map(summed_up) {
             lock(&self.writing).closed.insert(span, sums);
         }
         Ok(())
@@ -277,6 +286,26 @@ impl Writing {
         match self.minute.take_if(|minute| !minute.takes(at_ms, span, rows)) {
             Some(minute) => self.write_minute(&minute, at_ms),
             None => Ok(()),
+        }
+    }
+
+    /// Adds to each unit what it grew by in looks that could not be kept. A unit that isn't there keeps its own.
+    fn add_unkept(&mut self, rows: &mut [Row]) {
+        if self.unkept.is_empty() {
+            return;
+        }
+        for row in rows {
+            for (measure, grew) in self.unkept.remove(&row.id).iter().flat_map(Numbers::iter) {
+                row.numbers.add(measure, grew);
+            }
+        }
+    }
+
+    fn keep_back(&mut self, rows: &[Row]) {
+        for row in rows.iter().filter(|row| row.numbers.present() & STEPS != 0) {
+            let mut grew = row.numbers.clone();
+            grew.keep(STEPS);
+            self.unkept.insert(row.id.clone(), grew);
         }
     }
 
@@ -312,6 +341,7 @@ impl Writing {
         let (first, after) = self.summed_to.unwrap_or((0, 0));
         let path = folder_of(folder, Part::Fine);
         let spans = list_spans(files, folder, Part::Fine).map_err(StoreError::at(&path, "list"))?;
+        let mut unread = Ok(());
         for &span in spans.range(first..).map(|(span, _)| span) {
             let after = if span == first { after } else { 0 };
             let mut wrong = None;
@@ -328,14 +358,18 @@ impl Writing {
                 }
                 Ok(())
             });
-            if let Err(error) = read {
-                return Err(
-                    wrong.unwrap_or_else(|| StoreError::at(&plain_path(folder, Part::Fine, span), "read")(error))
-                );
+            match (read, wrong) {
+                (Ok(()), _) => {}
+                (Err(_), Some(wrong)) => return Err(wrong),
+                (Err(error), None) => {
+                    // Its looks get no minutes; those after it do.
+                    unread = Err(StoreError::at(&plain_path(folder, Part::Fine, span), "sum up")(error));
+                    self.summed_to = Some((span + 1, 0));
+                }
             }
         }
         self.behind = None;
-        Ok(())
+        unread
     }
 
     fn add_live(&mut self, span: Span, text: &str, lost: bool) {

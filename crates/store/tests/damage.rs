@@ -281,6 +281,41 @@ fn a_damaged_compressed_file_alone_is_never_deleted() {
     assert_eq!(std::fs::read(at.path().join(PACKED)).unwrap(), packed);
 }
 
+#[test]
+fn a_newest_file_that_cant_be_read_is_let_be_and_the_watcher_goes_on() {
+    let at = tempfile::tempdir().unwrap();
+    hour(at.path(), 10);
+    let store = open(at.path());
+    store.append(&look(START_MS + 200_000, 20, 1), r#"{"p":2}"#).unwrap();
+    store.write_day().unwrap();
+    drop(store);
+    let plain = at.path().join(PLAIN);
+    let good = std::fs::read(&plain).unwrap();
+    // Too big, without taking the room. A copy that says what its last line counted names another line.
+    std::fs::File::options().write(true).open(&plain).unwrap().set_len((256 << 20) + 1).unwrap();
+    for at_ms in [START_MS + 300_000, START_MS + 310_000] {
+        let (store, resumed) = Store::open(at.path(), KEEP).unwrap();
+        let told = resumed.notes.iter().filter(|note| note.contains("2026-11-30-21.jsonl")).count();
+        assert!((1..=2).contains(&told) && told == resumed.notes.len(), "{:?}", resumed.notes);
+        if at_ms == START_MS + 300_000 {
+            assert!(resumed.notes[0].contains("goes to a file of its own"), "{:?}", resumed.notes);
+            assert_eq!((resumed.counted, resumed.totals, resumed.last_look_ms), (None, Vec::new(), None));
+        } else {
+            assert_eq!(resumed.last_look_ms, Some(START_MS + 300_000));
+        }
+        store.append(&look(at_ms, 30, 1), "{}").unwrap();
+        store.write_day().unwrap();
+        assert_eq!(store.tidy(at_ms).len(), 2, "it can't be compressed, nor its time be told");
+    }
+    assert_eq!(names(at.path(), "fine"), ["2026-11-30-21.jsonl", "2026-11-30-22.jsonl"]);
+    let found = day(at.path());
+    assert_eq!((turns(&found), found.skipped.len()), (2, 1), "{:?}", found.skipped);
+    // What made it unreadable is gone: it was let be, so all of it is there.
+    std::fs::write(&plain, good).unwrap();
+    let found = day(at.path());
+    assert_eq!((turns(&found), found.skipped.len()), (13, 0), "{:?}", found.skipped);
+}
+
 /// Anything at all in the place of any file: never a panic, never without an end.
 #[test]
 fn random_damage_never_stops_a_reader_or_a_start() {

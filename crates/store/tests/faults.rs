@@ -12,9 +12,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use common::{HOUR_MS, KEEP, START_MS, day_of, look, names};
+use common::{HOUR_MS, KEEP, START_MS, day_of, look, names, unit};
 use faulty::{Done, FAULTS, Fault, Faulty};
-use lnk_schema::Measure;
+use lnk_schema::{Look, Measure, UnitKind};
 use lnk_store::{Files, Settings, Store, read_day};
 use scenario::{END_MS, Watcher, check_after};
 
@@ -203,6 +203,29 @@ fn the_power_may_go_at_any_moment() {
         }
     }
     assert!(states > 500, "{states}");
+}
+
+#[test]
+fn what_grew_in_a_look_that_could_not_be_kept_is_in_the_next() {
+    let at = tempfile::tempdir().unwrap();
+    let grew = |at_ms, seconds: &[(&str, f64)]| {
+        let units = seconds.iter().map(|(id, seconds)| unit(id, UnitKind::Agent, 7, &[(Measure::GpuUsed, *seconds)]));
+        Look { at_ms, units: units.collect() }
+    };
+    let (store, _) = Store::open(at.path(), KEEP).unwrap();
+    store.append(&grew(START_MS, &[("a", 1.0), ("b", 1.0)]), "{}").unwrap();
+    // A folder in the file's place: no append succeeds.
+    let (file, aside) = (at.path().join("fine/2026-11-30-21.jsonl"), at.path().join("aside"));
+    std::fs::rename(&file, &aside).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    store.append(&grew(START_MS + 10_000, &[("a", 2.0), ("b", 4.0)]), "{}").unwrap_err();
+    store.append(&grew(START_MS + 20_000, &[("a", 8.0)]), "{}").unwrap_err();
+    std::fs::remove_dir(&file).unwrap();
+    std::fs::rename(&aside, &file).unwrap();
+    store.append(&grew(START_MS + 30_000, &[("a", 16.0)]), "{}").unwrap();
+    store.append(&grew(START_MS + 40_000, &[("a", 32.0), ("b", 64.0)]), "{}").unwrap();
+    let day = read_day(at.path(), START_MS + HOUR_MS, None).unwrap();
+    assert_eq!(["a", "b"].map(|id| day_of(&day, id, Measure::GpuUsed)), [Some(59.0), Some(69.0)]);
 }
 
 #[test]
