@@ -52,8 +52,17 @@ export class ExportCommand extends LnkCommand {
       stdout.write('Nothing is sent. `lnk measure export URL` names an endpoint.\n');
       return 0;
     }
-    if (!this.test) stdout.write(this.#show(folder, target));
+    if (this.test) return this.#try(target);
+    stdout.write(this.#show(folder, target));
     return 0;
+  }
+
+  async #try(target: Target): Promise<number> {
+    // Loaded only where it is needed: it takes a look of its own.
+    const { tryTarget } = await import('../export/try');
+    const { isTaken, lines } = await tryTarget(target, this.context.env);
+    this.context.stdout.write(lines.map((line) => `${line}\n`).join(''));
+    return isTaken ? 0 : 1;
   }
 
   /** The endpoint asked for, in either way to say it. */

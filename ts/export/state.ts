@@ -56,4 +56,4 @@ export function writeState(folder: string, state: State): void {
 }
 
 /** Whether the last that was heard of an endpoint was a failure. */
-export const hasFailed = ({ lastSuccess, lastFailure }: State): boolean => lastFailure !== null && lastFailure > (lastSuccess ?? -1);
+export const hasFailed = ({ lastSuccess, lastFailure }: Pick<State, 'lastSuccess' | 'lastFailure'>): boolean => lastFailure !== null && lastFailure > (lastSuccess ?? -1);

@@ -1,13 +1,14 @@
 // The watcher: a look every `every`, whatever the disk or another program does meanwhile.
 
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { messageOf } from '../errors';
+import { Sender } from '../export/send';
 import { parseObject } from '../json';
 import { type LookRequest, Sampler } from '../native';
 import { type Gatherer, type NativeLook, openGatherer, openStore, resumedOf, type Store } from '../native/store';
-import { readSettings, type Settings, settingsOf, settingsPath } from '../settings/settings';
+import { readSettings, type Settings, settingsOf, settingsStamp } from '../settings/settings';
 import { version } from '../version';
 import { Lists } from './lists';
 import type { Log } from './log';
@@ -31,6 +32,7 @@ export class Watcher {
   readonly #sampler = new Sampler();
   readonly #store: Store;
   readonly #gatherer: Gatherer;
+  readonly #sender: Sender;
   #settings: Settings;
   #settingsStamp: string;
   #waiting: Waiting[] = [];
@@ -42,7 +44,7 @@ export class Watcher {
   constructor(folder: string, env: NodeJS.ProcessEnv, log: Log) {
     this.#folder = folder;
     this.#log = log;
-    this.#settingsStamp = stampOf(settingsPath(folder));
+    this.#settingsStamp = settingsStamp(folder);
     this.#settings = settingsOf(readSettings(folder));
     this.#store = openStore(folder, this.#settings);
     const { counted, notes } = resumedOf(this.#store);
@@ -52,6 +54,7 @@ export class Watcher {
     this.#lists = new Lists(env, log);
     log.say(`started: version ${version}, process ${process.pid}, ${this.#told()}`);
     for (const note of notes) log.say(`kept before: ${note}`);
+    this.#sender = new Sender(folder, log);
   }
 
   /** Looks until the signal, then ends in order. */
@@ -121,6 +124,7 @@ export class Watcher {
   async #keep(waiting: Waiting): Promise<void> {
     try {
       const look = await this.#append(waiting);
+      this.#sender.offer(look);
       const { user, system } = process.cpuUsage();
       await this.#store.writeNow(look, this.#settings.everyMs, (user + system) / 1e6, process.memoryUsage.rss());
       const minute = Math.floor(performance.now() / 60_000);
@@ -145,7 +149,7 @@ export class Watcher {
 
   /** Takes settings that changed since they were read; bad ones change nothing. */
   #readSettingsAgain(): void {
-    const stamp = stampOf(settingsPath(this.#folder));
+    const stamp = settingsStamp(this.#folder);
     if (stamp === this.#settingsStamp) return;
     this.#settingsStamp = stamp;
     try {
@@ -169,8 +173,10 @@ export class Watcher {
   async #end(): Promise<void> {
     const finish = async () => {
       await this.#keeping;
+      const sent = this.#sender.end();
       await this.#store.writeDay();
       await this.#tidying;
+      await sent;
     };
     const late = new AbortController();
     const ended = await Promise.race([
@@ -192,9 +198,3 @@ function bootId(): string | undefined {
 }
 
 const bootOf = (counted: string | null): unknown => (counted === null ? undefined : parseObject(counted)['boot']);
-
-/** Tells one state of a file from another. */
-function stampOf(path: string): string {
-  const stat = statSync(path, { throwIfNoEntry: false });
-  return stat === undefined ? '' : `${stat.ino} ${stat.mtimeMs} ${stat.ctimeMs} ${stat.size}`;
-}
