@@ -106,7 +106,7 @@ export class SendPlace {
   }
 
   #agents() {
-    return this.#children.map(({ pid = 0 }, at) => ({ id: `agt_${at}`, name: `agent-${at}`, teams: [], from: 'link' as const, pids: [pid] }));
+    return this.#children.map(({ pid = 0 }, at) => ({ id: `agt_${at}`, name: `agent-${at}`, teams: [], from: 'link' as const, running: true, pids: [pid] }));
   }
 
   state(): State {

@@ -6,7 +6,7 @@ import type { NativeLook } from '../native/store';
 import { settingsStamp } from '../settings/settings';
 import type { Log } from '../watch/log';
 import { Transport } from './post';
-import { readTarget, type Target } from './settings';
+import { readTarget, type Target, TargetError } from './settings';
 import { newState, readState, type State, writeState } from './state';
 import { judge, type Verdict, wordsOf } from './verdict';
 
@@ -119,7 +119,8 @@ export class Sender {
       target = readTarget(this.#folder);
       this.#log.tell('export settings', []);
     } catch (error) {
-      this.#log.tell('export settings', [messageOf(error)]);
+      // What is wrong with the rest of the file the watcher tells.
+      if (error instanceof TargetError) this.#log.tell('export settings', [`${error.message} The last good ones hold.`]);
       return;
     }
     const told = ({ endpoint, headers }: Target) => JSON.stringify([endpoint.url.href, headers]);

@@ -21,6 +21,9 @@ export interface TargetText {
   headers: readonly string[];
 }
 
+/** The table [export] can't be used; the message holds nothing of it but its endpoint's host. */
+export class TargetError extends SettingsError {}
+
 const STRING = String.raw`"(?:[^"\\]|\\.)*"|'[^']*'`;
 /** A line of the table: what stands before its value, the value, and what follows it. */
 const lineFor = (key: string): RegExp => new RegExp(String.raw`^(\s*${key}\s*=\s*)(${STRING}|\[(?:[\s,]|${STRING})*\])(\s*(?:#.*)?)$`);
@@ -29,13 +32,13 @@ const lineFor = (key: string): RegExp => new RegExp(String.raw`^(\s*${key}\s*=\s
  * The target in a settings file's text; undefined where nothing is to be sent.
  *
  * @param file what the message calls it
- * @throws {SettingsError} the file or the target can't be used
+ * @throws {SettingsError} the file can't be used; {TargetError} the target can't
  */
 export function parseTarget(text: string, file: string): (Target & { text: TargetText }) | undefined {
   parseSettings(text, file);
   const { export: table } = parse(text);
   if (table === undefined) return undefined;
-  const bad = (why: string) => new SettingsError(`${file}: [export]: ${why}.`);
+  const bad = (why: string) => new TargetError(`${file}: [export]: ${why}.`);
   if (!isObject(table)) throw bad('it must be a table');
   const { url, headers = [], ...rest } = table;
   if (Object.keys(rest).length > 0) throw bad('there are only url and headers');
