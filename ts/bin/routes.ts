@@ -11,6 +11,7 @@ export const routes: ReadonlyMap<string, () => Promise<LnkCommandClass>> = new M
   ['status', async () => (await import('../cli/status')).StatusCommand],
   ['settings', async () => (await import('../cli/settings')).SettingsCommand],
   ['route', async () => (await import('../cli/route')).RouteCommand],
+  ['export', async () => (await import('../cli/export')).ExportCommand],
   ['check', async () => (await import('../cli/check')).CheckCommand],
   ['delete', async () => (await import('../cli/delete')).DeleteCommand],
 ]);

@@ -4,6 +4,8 @@ import { Command } from 'clipanion';
 import { Agents } from '../agents';
 import { measureFolder } from '../agents/folder';
 import { messageOf } from '../errors';
+import { readTarget } from '../export/settings';
+import { hasFailed, readState } from '../export/state';
 import { Sampler } from '../native';
 import { type Finding, findingsOf, showCheck } from '../show/check';
 import { many } from '../show/numbers';
@@ -28,7 +30,7 @@ export class CheckCommand extends LnkCommand {
       const sampler = new Sampler();
       const gathered = await agents.withTraffic(await agents.gather());
       const { report } = sampler.look(gathered.request);
-      findings = [linkFinding(agents, gathered.request.agents.length, gathered.problems), folderFinding(measureFolder()), ...findingsOf(report)];
+      findings = [linkFinding(agents, gathered.request.agents.length, gathered.problems), folderFinding(measureFolder()), ...exportFinding(measureFolder()), ...findingsOf(report)];
     } catch (error) {
       this.context.stderr.write(`lnk measure: nothing can be measured here: ${messageOf(error)}\n`);
       return 2;
@@ -44,6 +46,21 @@ function linkFinding({ link }: Agents, agents: number, problems: string[]): Find
       ? 'Agents: Link is not here, so they are found by their programs'
       : `Agents: ${many(agents, 'agent')} of Link, asked of ${link.command}`;
   return { good: problems.length === 0, text, more: problems };
+}
+
+/** How sending went, where looks are to be sent. */
+function exportFinding(folder: string): Finding[] {
+  let host: string | undefined;
+  try {
+    host = readTarget(folder)?.endpoint.host;
+  } catch (error) {
+    return [{ good: false, text: 'Export: nothing is sent', more: [messageOf(error)] }];
+  }
+  if (host === undefined) return [];
+  const state = readState(folder, host);
+  if (hasFailed(state)) return [{ good: false, text: `Export: ${host} took no look lately`, more: [`It ${state.failure ?? 'failed'}. \`lnk measure export --test\` tries it now.`] }];
+  const text = state.lastSuccess === null ? 'nothing was sent yet: the watcher sends each look' : 'takes what is sent';
+  return [{ good: true, text: `Export: ${host}: ${text}` }];
 }
 
 /** Whether the measure folder can be written, or made: in the nearest folder that is there. */

@@ -47,14 +47,18 @@ function editOne(text: string, key: Key, value: Value | undefined): string {
 }
 
 /**
- * Changes the settings file of a measure folder, which is there; the file is replaced whole, and only this user's.
+ * Changes the settings file of a measure folder, which is there.
  *
  * @throws {SettingsError} see {@link editSettings}
  */
-export function changeSettings(folder: string, changes: ReadonlyMap<Key, Value | undefined>): void {
+export const changeSettings = (folder: string, changes: ReadonlyMap<Key, Value | undefined>): void =>
+  rewriteSettings(folder, (text, path) => editSettings(text, changes, path));
+
+/** Replaces the settings file of a measure folder by what `edit` makes of it, whole, and only this user's. */
+export function rewriteSettings(folder: string, edit: (text: string, path: string) => string): void {
   const path = followed(settingsPath(folder));
   const text = readText(path);
-  const edited = editSettings(text, changes, path);
+  const edited = edit(text, path);
   if (edited === text) return;
   const temporary = `${path}.${process.pid}.tmp`;
   const file = openSync(temporary, 'wx', 0o600);

@@ -1,6 +1,6 @@
 // The watcher's settings: what each may be, Link's and yours. Yours win, key by key.
 
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, TomlError } from 'smol-toml';
 import linkText from '../../settings/link.toml';
@@ -61,6 +61,12 @@ export class SettingsError extends Failure {
 
 /** Your settings file's path. */
 export const settingsPath = (folder: string): string => join(folder, 'settings.toml');
+
+/** Tells one state of the settings file from another. */
+export function settingsStamp(folder: string): string {
+  const stat = statSync(settingsPath(folder), { throwIfNoEntry: false });
+  return stat === undefined ? '' : `${stat.ino} ${stat.mtimeMs} ${stat.ctimeMs} ${stat.size}`;
+}
 
 /**
  * The settings in a file's text.

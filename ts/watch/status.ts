@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Failure } from '../errors';
 import { type LastLook, lockHolder, readLastLook } from '../native/store';
 
-/** What `status --json` prints (times in seconds since 1970, `every` in seconds). */
+/** What `status --json` prints beside how sending went (times in seconds since 1970, `every` in seconds). */
 export interface Status {
   running: boolean;
   pid: number | null;
@@ -14,7 +14,6 @@ export interface Status {
   lastLook: number | null;
   /** The watcher's own: core-seconds since it started, and bytes. */
   cost: { cpu: number; memory: number } | null;
-  export: { host: string; lastSuccess: number | null; lastFailure: number | null } | null;
 }
 
 /**
@@ -36,7 +35,6 @@ export function readStatus(folder: string): Status {
     every: running ? (last?.every ?? null) : null,
     lastLook: last?.at ?? null,
     cost: running ? (last?.cost ?? null) : null,
-    export: null,
   };
 }
 

@@ -1,13 +1,14 @@
 // The watcher: a look every `every`, whatever the disk or another program does meanwhile.
 
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { messageOf } from '../errors';
+import { Sender } from '../export/send';
 import { parseObject } from '../json';
 import { type LookRequest, Sampler } from '../native';
 import { type Gatherer, type NativeLook, openGatherer, openStore, resumedOf, type Store } from '../native/store';
-import { readSettings, type Settings, settingsOf, settingsPath } from '../settings/settings';
+import { readSettings, type Settings, settingsOf, settingsStamp } from '../settings/settings';
 import { version } from '../version';
 import { Lists } from './lists';
 import type { Log } from './log';
@@ -31,6 +32,7 @@ export class Watcher {
   readonly #sampler = new Sampler();
   readonly #store: Store;
   readonly #gatherer: Gatherer;
+  readonly #sender: Sender;
   #settings: Settings;
   #settingsStamp: string;
   #waiting: Waiting[] = [];
@@ -42,7 +44,7 @@ export class Watcher {
   constructor(folder: string, env: NodeJS.ProcessEnv, log: Log) {
     this.#folder = folder;
     this.#log = log;
-    this.#settingsStamp = stampOf(settingsPath(folder));
+    this.#settingsStamp = settingsStamp(folder);
     this.#settings = settingsOf(readSettings(folder));
     this.#store = openStore(folder, this.#settings);
     const { counted, notes } = resumedOf(this.#store);
@@ -52,6 +54,7 @@ export class Watcher {
     this.#lists = new Lists(env, log);
     log.say(`started: version ${version}, process ${process.pid}, ${this.#told()}`);
     for (const note of notes) log.say(`kept before: ${note}`);
+    this.#sender = new Sender(folder, log);
   }
 
   /** Looks until the signal, then ends in order. */
@@ -122,6 +125,7 @@ export class Watcher {
     let look: NativeLook;
     try {
       look = await this.#append(waiting);
+      this.#sender.offer(look);
       this.#log.tell('keeping', []);
     } catch (error) {
       this.#log.tell('keeping', [messageOf(error)]);
@@ -153,7 +157,7 @@ export class Watcher {
 
   /** Takes settings that changed since they were read; bad ones change nothing. */
   #readSettingsAgain(): void {
-    const stamp = stampOf(settingsPath(this.#folder));
+    const stamp = settingsStamp(this.#folder);
     if (stamp === this.#settingsStamp) return;
     this.#settingsStamp = stamp;
     try {
@@ -177,8 +181,10 @@ export class Watcher {
   async #end(): Promise<void> {
     const finish = async () => {
       await this.#keeping;
+      const sent = this.#sender.end();
       await this.#store.writeDay();
       await this.#tidying;
+      await sent;
     };
     const late = new AbortController();
     const ended = await Promise.race([
@@ -200,9 +206,3 @@ function bootId(): string | undefined {
 }
 
 const bootOf = (counted: string | null): unknown => (counted === null ? undefined : parseObject(counted)['boot']);
-
-/** Tells one state of a file from another. */
-function stampOf(path: string): string {
-  const stat = statSync(path, { throwIfNoEntry: false });
-  return stat === undefined ? '' : `${stat.ino} ${stat.mtimeMs} ${stat.ctimeMs} ${stat.size}`;
-}

@@ -5,6 +5,7 @@
 mod gather;
 mod ledger;
 mod lock;
+mod otlp;
 mod sampler;
 mod schema;
 mod store;

@@ -6,7 +6,9 @@ mod look;
 mod measures;
 mod names;
 pub mod programs;
+mod whole;
 
 pub use look::{Look, Unit, UnitKind, Values, add_up};
 pub use measures::{Kind, Measure, RollUp, SaidBy};
 pub use names::{Name, UnitId};
+pub use whole::{decimals, to_value, to_whole};

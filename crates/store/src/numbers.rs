@@ -4,6 +4,7 @@
 //! So seconds are kept to the microsecond (what a control group counts in) and everything else as it is counted.
 
 use lnk_schema::{Kind, Measure, Values};
+pub(crate) use lnk_schema::{decimals, to_value, to_whole};
 
 /// A set of measures, one bit each.
 pub(crate) type Mask = u64;
@@ -42,36 +43,6 @@ pub(crate) fn measures_of(mut mask: Mask) -> impl Iterator<Item = Measure> {
         mask &= mask - 1;
         Some(*first)
     })
-}
-
-/// The measures in seconds.
-const SECONDS: Mask = {
-    let (mut mask, mut i) = (0, 0);
-    while i < Measure::COUNT {
-        if matches!(Measure::ALL[i].unit().as_bytes(), b"s") {
-            mask |= 1 << i;
-        }
-        i += 1;
-    }
-    mask
-};
-
-/// Digits after the point that are kept of a measure.
-pub(crate) const fn decimals(measure: Measure) -> u32 {
-    if SECONDS & bit(measure) != 0 { 6 } else { 0 }
-}
-
-/// A value as the store keeps it, to the nearest; past the largest number it stops there.
-pub(crate) fn to_whole(measure: Measure, value: f64) -> u64 {
-    let scaled = value * 10_f64.powi(decimals(measure).cast_signed());
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` stops at both ends, as wanted")]
-    let whole = scaled.round() as u64;
-    whole
-}
-
-/// A kept value in the measure's own unit.
-pub(crate) fn to_value(measure: Measure, whole: u64) -> f64 {
-    whole as f64 / 10_f64.powi(decimals(measure).cast_signed())
 }
 
 /// A unit's values by measure, each there or absent.
