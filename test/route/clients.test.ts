@@ -2,6 +2,7 @@
 
 import type http from 'node:http';
 import Anthropic from '@anthropic-ai/sdk';
+import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
 import { generateText, jsonSchema, streamText, tool } from 'ai';
 import { Ollama } from 'ollama';
@@ -92,17 +93,24 @@ describe.each(cases)('$pace, tools: $tools', ({ pace: wanted, tools }) => {
     expect([input, output]).toEqual([52, 596]);
   });
 
-  test('ai', async () => {
-    const model = createOpenAI({ baseURL: `${place.base}/v1`, apiKey: 'sk-test' }).chat('gpt');
-    const request = { model, prompt: PHRASE, maxRetries: 0, ...(tools && { tools: { read: tool({ inputSchema: jsonSchema<{ text?: string }>(schema), execute: () => 'done' }) } }) };
+  test.each([
+    { api: 'Chat Completions', input: 2100, output: 40, cached: 1536, written: 0 },
+    { api: 'Responses', input: 300, output: 21, cached: 256, written: 0 },
+    { api: 'Messages', input: 2255, output: 5, cached: 512, written: 1733 },
+  ])('ai, by $api', async ({ api, input, output, cached, written }) => {
+    const settings = { baseURL: `${place.base}/v1`, apiKey: 'sk-test' };
+    const openai = createOpenAI(settings);
+    const model = api === 'Messages' ? createAnthropic(settings)('claude') : api === 'Responses' ? openai.responses('gpt') : openai.chat('gpt');
+    const request = { model, prompt: PHRASE, maxOutputTokens: 99, maxRetries: 0, ...(tools && { tools: { read: tool({ inputSchema: jsonSchema<{ text?: string }>(schema), execute: () => 'done' }) } }) };
     const whole = await generateText(request);
     const streamed = streamText(request);
     await streamed.consumeStream();
-    const usages = [whole.usage, await streamed.usage];
-    const sum = (of: (usage: typeof whole.usage) => number | undefined) => usages.reduce((total, usage) => total + (of(usage) ?? 0), 0);
-    const expected = { input: sum((usage) => usage.inputTokens), output: sum((usage) => usage.outputTokens), cached: sum((usage) => usage.cachedInputTokens) };
-    expect(expected).toEqual({ input: 4200, output: 80, cached: 3072 });
-    expect(await counted(2)).toEqual({ requests: 2, unmetered: 0, ...expected, cache_written: 0 });
+    expect([whole.toolCalls.length, (await streamed.toolCalls).length]).toEqual(tools ? [1, 1] : [0, 0]);
+    for (const usage of [whole.usage, await streamed.usage]) {
+      const { cacheReadTokens, cacheWriteTokens } = usage.inputTokenDetails;
+      expect([usage.inputTokens, usage.outputTokens, cacheReadTokens ?? 0, cacheWriteTokens ?? 0]).toEqual([input, output, cached, written]);
+    }
+    expect(await counted(2)).toEqual({ requests: 2, unmetered: 0, input: input * 2, output: output * 2, cached: cached * 2, cache_written: written * 2 });
   });
 
   test("Gemini's API", async () => {
