@@ -1,24 +1,13 @@
 // What a look at 20 agents of 10 processes each costs, beside the reads it can't do without and beside what others take
 // for the same numbers.
 
-import { spawn } from 'node:child_process';
-import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { once } from 'node:events';
-import { buildExamples, root, run, table } from './table.mjs';
+import { nativeFile, startAgent } from './place.mjs';
+import { buildExamples, run, table } from './table.mjs';
 
 const AGENTS = 20;
 const CHILDREN = 9;
 const ROUNDS = 3;
-
-/** An agent of ten processes that do nothing, and their numbers, its main process first. */
-async function startAgent() {
-  const script = `for i in $(seq ${CHILDREN}); do sleep 600 & echo $!; done; echo ready; wait`;
-  const main = spawn('sh', ['-c', script], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
-  let text = '';
-  while (!text.includes('ready')) text += String((await once(main.stdout, 'data'))[0]);
-  return { main, pids: [main.pid, ...text.split('\n').slice(0, CHILDREN).map(Number)] };
-}
 
 /** The look as the watcher takes it: through the addon, its JSON included. */
 function lookThroughAddon(roots) {
@@ -39,17 +28,11 @@ function lookThroughAddon(roots) {
   return { peer: 'look, through the addon', wall_usec: walls[walls.length >> 1], cpu_usec: (user + system) / walls.length };
 }
 
-function nativeFile() {
-  const built = readdirSync(`${root}/dist`).find((name) => name.endsWith('.node'));
-  if (!built) throw new Error('There is no addon in dist/: run `npm install` first.');
-  return `${root}/dist/${built}`;
-}
-
 export default async function look() {
   const examples = buildExamples('lnk-sample');
   const agents = [];
   try {
-    for (let i = 0; i < AGENTS; i++) agents.push(await startAgent());
+    for (let i = 0; i < AGENTS; i++) agents.push(await startAgent(CHILDREN));
     const roots = agents.map((agent) => agent.main.pid);
     const pids = agents.flatMap((agent) => agent.pids).join(' ');
     const peers = [

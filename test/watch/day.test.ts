@@ -163,3 +163,20 @@ test("with a watcher, `lnk measure` shows its last look and takes none", async (
   expect((await place.lnk()).stdout).toMatch(/The watcher looks every 1s; since it started it has cost/);
   expect(existsSync(join(place.measure, 'now.json'))).toBe(true);
 });
+
+test('what a look says of itself is shown with a watcher as without: a process that lost its parent', async () => {
+  const [alone, left] = [join(place.folder, 'alone'), join(place.folder, 'left')];
+  const main = place.spawn('sh', '-c', `(sleep 1000 & echo $! > ${left}; while [ ! -e ${alone} ]; do sleep 0.05; done); exec sleep 1000`);
+  const orphan = Number(await until('the process', () => existsSync(left) && readFileSync(left, 'utf8').trim()));
+  try {
+    addAgent(main.pid);
+    await place.lnk('start');
+    await until('it is seen', async () => (await shown('--agent', 'main')).units.some(({ id }) => id === `agt_1/${orphan}`));
+    writeFileSync(alone, '');
+    const note = await until('the note', async () => /! 1 process of main has lost its parent.*/.exec((await place.lnk()).stdout)?.[0]);
+    expect(note).toContain(`: ${orphan}.`);
+    expect((await place.lnk()).stdout).toContain('The watcher looks every 1s');
+  } finally {
+    process.kill(orphan, 'SIGKILL');
+  }
+});

@@ -5,8 +5,9 @@ import { hostname } from 'node:os';
 import { isName } from '../names';
 import type { AgentRequest, LookRequest } from '../native';
 import type { Agent } from './agent';
-import { keepLinkId, machineId, measureFolder } from './folder';
+import { measureFolder } from './folder';
 import { Link, type LinkList, type Traffic } from './link';
+import { keepLinkId, machineId } from './machine';
 import { readRuns, readRunTraffic } from './runs';
 
 /** What to look at, and what is to be told about it. */

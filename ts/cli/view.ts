@@ -18,8 +18,7 @@ export async function viewNow(folder: string): Promise<View> {
 
 const hasKept = (folder: string): boolean => existsSync(join(folder, 'fine'));
 
-function viewOf({ at, units, every, cost, rates }: LastLook): View {
-  const report = { elapsedMs: null, sources: [], agents: [] };
+function viewOf({ at, units, every, cost, rates, report }: LastLook): View {
   // Which proxy counts tokens the last look doesn't say; that an agent without traffic has none, it does.
   const metered = new Set(units.filter(({ measures }) => measures['link.network.in.sum'] !== undefined).map(({ id }) => id));
   return { look: { at, units }, report, cpuRates: rates, metered, problems: [], hasDay: true, watcher: { every, cost } };

@@ -156,8 +156,9 @@ export declare function measures(): string
 export declare function readDay(folder: string, atMs: number, unit?: string | undefined | null): string
 
 /**
- * The watcher's last look as JSON: `{at, units: […], every, cost: {cpu, memory} | null, rates: {ID: cores}}`, `every` in
- * seconds, `rates` over the time since the look before; null if there is none to believe.
+ * The watcher's last look as JSON: `{at, units: […], every, cost: {cpu, memory} | null, rates: {ID: cores}, report}`,
+ * `every` in seconds, `rates` over the time since the look before, `report` as the look's own but only what a person is
+ * shown of it; null if there is none to believe.
  */
 export declare function readNow(folder: string, atMs: number): string | null
 

@@ -2,9 +2,11 @@
 
 import { loadNative } from './load';
 import { type Look, parseLook } from './look';
+import type { ShownAbsence, ShownAgent, ShownReport } from './report';
 import type { NativeLook, Store } from './store';
 
 export type { Look, Unit } from './look';
+export type { ShownReport } from './report';
 export { type AnswerHead, isAnswer, type Usage, UsageScanner } from './usage';
 
 /** A row of the measures table. */
@@ -68,13 +70,10 @@ export interface LookRequest {
 }
 
 /** Why values are absent. */
-export interface Absence {
+export interface Absence extends ShownAbsence {
   /** The unit's ID; null where it is of no one unit. */
   unit: string | null;
-  measures: string[];
-  why: 'denied' | 'gone' | 'unsupported' | 'not-enabled' | 'hidden' | 'timeout' | 'not-yet' | 'invalid';
   detail: string;
-  count: number;
 }
 
 /** What reading one source cost, and what it could not say. */
@@ -86,18 +85,13 @@ export interface SourceReport {
 }
 
 /** How an agent's processes were told. */
-export interface AgentReport {
-  id: string;
+export interface AgentReport extends ShownAgent {
   from: 'link' | 'run' | 'found';
   by: 'control-group' | 'tree';
-  /** Its members whose parent is gone. */
-  orphans: number[];
-  /** Whether its memory is in part of an earlier look. */
-  estimated: boolean;
 }
 
 /** How a look went. */
-export interface LookReport {
+export interface LookReport extends ShownReport {
   /** Since this sampler's look before; null at the first. */
   elapsedMs: number | null;
   sources: SourceReport[];

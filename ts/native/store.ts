@@ -4,6 +4,7 @@ import { isObject, listOf, parseObject } from '../json';
 import type { BindingLook } from './binding';
 import { loadNative } from './load';
 import { type Look, parseUnits, type Unit } from './look';
+import { parseReport, type ShownReport } from './report';
 
 /** A look in the addon's memory, for the store. */
 export type NativeLook = BindingLook;
@@ -73,14 +74,23 @@ export interface LastLook extends Look {
   cost: { cpu: number; memory: number } | null;
   /** Cores in use since the look before, by unit. */
   rates: ReadonlyMap<string, number>;
+  /** How it went. */
+  report: ShownReport;
 }
 
 /** The watcher's last look, if there is one to believe; whether it is recent is the caller's to judge. */
 export function readLastLook(folder: string): LastLook | undefined {
   const text = loadNative().readNow(folder, Date.now());
   if (text === null) return undefined;
-  const { at, units, every, cost, rates } = parseObject(text);
-  return { at: Number(at), units: parseUnits(units), every: Number(every), cost: cost as LastLook['cost'], rates: new Map(Object.entries(rates as Record<string, number>)) };
+  const { at, units, every, cost, rates, report } = parseObject(text);
+  return {
+    at: Number(at),
+    units: parseUnits(units),
+    every: Number(every),
+    cost: cost as LastLook['cost'],
+    rates: new Map(Object.entries(rates as Record<string, number>)),
+    report: parseReport(report),
+  };
 }
 
 /** An hour of a unit's day: what each measure was over it, by full name. */

@@ -1,6 +1,6 @@
 // What could not be read, in words.
 
-import type { Absence, LookReport } from '../native';
+import type { Absence, ShownReport } from '../native';
 
 const WHY: Record<Absence['why'], string> = {
   denied: 'not allowed for this user',
@@ -21,13 +21,14 @@ export interface Missing {
   source: string;
   measures: string[];
   why: string;
-  detail: string;
+  /** What came of reading them, where that is known. */
+  detail?: string;
   /** How many times. */
   count: number;
 }
 
 /** What could not be read here, that one might expect to be; one entry a source and reason. */
-export function missingOf(report: LookReport): Missing[] {
+export function missingOf(report: ShownReport): Missing[] {
   const missing = new Map<string, Missing>();
   for (const { source, absent } of report.sources) {
     for (const { measures, why, detail, count } of absent) {
@@ -35,7 +36,7 @@ export function missingOf(report: LookReport): Missing[] {
       const key = [source, why, ...measures].join('\n');
       const known = missing.get(key);
       if (known) known.count += count;
-      else missing.set(key, { source, measures, why: WHY[why], detail, count });
+      else missing.set(key, { source, measures, why: WHY[why], count, ...(detail !== undefined && { detail }) });
     }
   }
   return [...missing.values()];

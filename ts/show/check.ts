@@ -22,7 +22,7 @@ export function findingsOf(report: LookReport): Finding[] {
       .filter((each) => each.source === source)
       .map(({ measures, why, detail, count }) => {
         const times = count > 1 ? ` (${count} times)` : '';
-        return `${measures.map(measureLabel).join(', ') || 'this'}: ${why}${times}${detail === '' ? '' : `. ${detail}`}`;
+        return `${measures.map(measureLabel).join(', ') || 'this'}: ${why}${times}${detail ? `. ${detail}` : ''}`;
       });
     return { good: more.length === 0, text: `${source}: ${many(reads, 'read')} in ${(micros / 1000).toFixed(1)} ms`, more };
   });

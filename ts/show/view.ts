@@ -1,11 +1,11 @@
 // What the screens show: a look, and what only two looks or the providers know.
 
-import type { Look, LookReport, Unit } from '../native';
+import type { Look, ShownReport, Unit } from '../native';
 
 /** What a screen is made of. */
 export interface View {
   look: Look;
-  report: LookReport;
+  report: ShownReport;
   /** Cores in use between the last two looks, by unit. */
   cpuRates: ReadonlyMap<string, number>;
   /** Agents whose proxy counts their tokens. */

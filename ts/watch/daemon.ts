@@ -19,6 +19,12 @@ const KEPT = /^(HOME|PATH|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|XDG_\w+|DBUS_
 /** Those of them that name a file, which may be named from where we are. */
 const PATHS = ['LNK_HOME', 'LNK_COMMAND', 'LNK_MEASURE_NATIVE'];
 
+/**
+ * What its V8 is told: code that runs a few milliseconds in ten seconds is never worth compiling again, and the compiler
+ * and the threads that help collecting would take a tenth of all the memory it holds.
+ */
+const V8_FLAGS = ['--no-opt', '--single-threaded-gc'];
+
 /** A watcher that runs. */
 export interface Running {
   holder: Holder;
@@ -80,7 +86,7 @@ function spawnWatcher(folder: string, env: NodeJS.ProcessEnv): ChildProcess {
   const words = basename(program).startsWith('lnk-measure') ? [] : ['measure'];
   const log = openSync(logPath(folder), LOG_FLAGS, 0o600);
   try {
-    return spawn(process.execPath, [program, ...words, 'start', '--foreground'], {
+    return spawn(process.execPath, [...V8_FLAGS, program, ...words, 'start', '--foreground'], {
       cwd: '/',
       detached: true,
       env: cleanEnvironment(env),

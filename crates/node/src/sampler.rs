@@ -3,13 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use lnk_sample::Why;
+use lnk_sample::cost::Missing;
 use lnk_sample::linux::sampler::Sampler;
-use lnk_sample::report::Report;
+use lnk_sample::report::{AgentReport, Report, SourceReport};
 use lnk_sample::request::Request;
 use lnk_schema::Look;
 use napi::{Error, Result};
 use napi_derive::napi;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::store::BindingStore;
 
@@ -81,6 +84,26 @@ impl BindingLook {
 }
 
 impl BindingLook {
+    /// What of its report a person is shown: agents with a process that lost its parent or with memory that is an
+    /// estimate, and what couldn't be read, in words of ours alone.
+    pub fn shown(&self) -> Value {
+        let Report { agents, sources, .. } = &self.report;
+        let agents = agents.iter().filter(|agent| agent.estimated || !agent.orphans.is_empty());
+        let agents = agents.map(|AgentReport { id, orphans, estimated, .. }| {
+            json!({ "id": id, "orphans": orphans, "estimated": estimated })
+        });
+        let absent = |source: &SourceReport| -> Vec<Value> {
+            // Ordinary at any look: a process that ended, a difference that needs another look.
+            let missing = source.absent.iter().filter(|missing| !matches!(missing.why, Why::Gone | Why::NotYet));
+            missing
+                .map(|Missing { measures, why, count, .. }| json!({ "measures": measures, "why": why, "count": count }))
+                .collect()
+        };
+        let sources = sources.iter().map(|source| (source.source, absent(source))).filter(|(_, all)| !all.is_empty());
+        let sources = sources.map(|(source, absent)| json!({ "source": source, "absent": absent }));
+        json!({ "agents": agents.collect::<Vec<_>>(), "sources": sources.collect::<Vec<_>>() })
+    }
+
     /// The look itself, for a thread that keeps it.
     pub fn share(&self) -> Arc<Look> {
         self.look.clone()

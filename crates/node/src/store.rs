@@ -96,9 +96,9 @@ impl BindingStore {
         cpu: f64,
         memory: f64,
     ) -> Result<AsyncTask<Work<Option<String>>>> {
-        let (store, look, every_ms) = (self.store.clone(), look.share(), whole(every_ms)?);
+        let (store, report, look, every_ms) = (self.store.clone(), look.shown(), look.share(), whole(every_ms)?);
         let cost = Cost { cpu, memory: whole(memory)? };
-        Ok(Work::hand_over(move || store.write_now(&look, every_ms, Some(cost)).map(|()| None).map_err(failed)))
+        Ok(Work::hand_over(move || store.write_now(&look, every_ms, Some(cost), report).map(|()| None).map_err(failed)))
     }
 
     /// Replaces `day.json` and `counted.json`.
@@ -156,16 +156,18 @@ pub fn read_day(folder: String, at_ms: f64, unit: Option<String>) -> Result<Stri
     Ok(format!(r#"{{"day":{text},"lastLook":{},"skipped":{}}}"#, json!(last_look), json!(day.skipped)))
 }
 
-/// The watcher's last look as JSON: `{at, units: […], every, cost: {cpu, memory} | null, rates: {ID: cores}}`, `every` in
-/// seconds, `rates` over the time since the look before; null if there is none to believe.
+/// The watcher's last look as JSON: `{at, units: […], every, cost: {cpu, memory} | null, rates: {ID: cores}, report}`,
+/// `every` in seconds, `rates` over the time since the look before, `report` as the look's own but only what a person is
+/// shown of it; null if there is none to believe.
 #[napi(catch_unwind)]
 pub fn read_now(folder: String, at_ms: f64) -> Result<Option<String>> {
-    let Some(Now { look, every_ms, cost, rates }) = lnk_store::read_now(Path::new(&folder), whole(at_ms)?) else {
+    let Some(Now { look, every_ms, cost, rates, report }) = lnk_store::read_now(Path::new(&folder), whole(at_ms)?)
+    else {
         return Ok(None);
     };
     let text = serde_json::to_string(&look).map_err(|error| Error::from_reason(error.to_string()))?;
     let rates: BTreeMap<_, _> = rates.iter().map(|(id, rate)| (id.as_str(), rate)).collect();
-    let rest = json!({ "every": every_ms as f64 / 1000.0, "cost": cost, "rates": rates }).to_string();
+    let rest = json!({ "every": every_ms as f64 / 1000.0, "cost": cost, "rates": rates, "report": report }).to_string();
     // Two objects made one: neither is empty.
     Ok(Some(format!("{},{}", &text[..text.len() - 1], &rest[1..])))
 }

@@ -1,7 +1,7 @@
-//! What the store costs: a look's line beside the same look as OTLP, closed files beside the values they could hold,
-//! and the time a day and a month take to read.
+//! For the benches: keeps days of made looks at once, and times reading them.
 //!
-//! `cargo run --release -p lnk-store --example store_bench`
+//! `store_bench fill FOLDER BUSY TO_MS DAYS EVERY_MS` keeps the looks of a machine and 20 agents, `BUSY` of a hundred units
+//! doing something between two looks. `store_bench day FOLDER TO_MS [AGENT]` and `store_bench month FOLDER TO_MS` read.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout, reason = "a bench")]
 
 use std::path::Path;
@@ -10,7 +10,6 @@ use std::time::Instant;
 use lnk_schema::{Kind, Look, Measure, Name, Unit, UnitId, UnitKind};
 use lnk_store::{Appending, Files, RealFiles, Settings, Store, read_day, read_slices};
 
-const START_MS: u64 = 1_796_072_400_000;
 const HOUR_MS: u64 = 3_600_000;
 const DAY_MS: u64 = 24 * HOUR_MS;
 
@@ -72,7 +71,7 @@ struct Machine {
 }
 
 impl Machine {
-    fn new(agents: usize, busy: u64) -> Machine {
+    fn new(agents: usize, busy: u64, from_ms: u64) -> Machine {
         let mut units = vec![Unit::new(UnitId::new("mch_7f3a9c21").unwrap(), UnitKind::Machine)];
         for i in 0..agents {
             let mut unit = Unit::new(UnitId::new(&format!("agt_{i:08x}")).unwrap(), UnitKind::Agent);
@@ -82,7 +81,7 @@ impl Machine {
         }
         let mut machine = Machine { random: 0x9E37_79B9_7F4A_7C15, busy, units };
         for i in 0..machine.units.len() {
-            machine.units[i].since_ns = Some(START_MS * 1_000_000 + i as u64 * 7_919_123);
+            machine.units[i].since_ns = Some(from_ms * 1_000_000 + i as u64 * 7_919_123);
             for &measure in LOOKED_AT {
                 let start = machine.below(1 << 30) as f64;
                 machine.units[i].values.set(measure, Some(if measure.unit() == "By" { start } else { start / 1e6 }));
@@ -144,42 +143,39 @@ const LOOKED_AT: &[Measure] = &[
     Measure::Ports,
 ];
 
-/// The look as OTLP JSON: a resource a unit, a metric a measure, a point each.
-fn otlp(look: &Look) -> String {
-    let nanos = (look.at_ms * 1_000_000).to_string();
-    let attribute = |key: &str, value: &str| serde_json::json!({"key": key, "value": {"stringValue": value}});
-    let resources: Vec<_> = look.units.iter().map(|unit| {
-        let mut attributes = vec![
-            attribute("link.unit.id", unit.id.as_str()),
-            attribute("link.unit.kind", unit.kind.as_str()),
-            attribute("link.machine.id", look.units[0].id.as_str()),
-            attribute("service.name", "link"),
-            attribute("service.instance.id", unit.id.as_str()),
-        ];
-        attributes.extend(unit.parent.iter().map(|parent| attribute("link.unit.parent", parent.as_str())));
-        attributes.extend(unit.name.iter().map(|name| attribute("link.unit.name", name.as_str())));
-        let metrics: Vec<_> = unit.values.iter().filter(|(m, v)| *v != 0.0 || m.kind() == Kind::Total).map(|(measure, value)| {
-            let mut point = serde_json::json!({"timeUnixNano": nanos, "asDouble": value});
-            if measure.kind() != Kind::Total {
-                return serde_json::json!({"name": measure.full_name(), "unit": measure.unit(), "gauge": {"dataPoints": [point]}});
-            }
-            point["startTimeUnixNano"] = unit.since_ns.unwrap_or(0).to_string().into();
-            let sum = serde_json::json!({"aggregationTemporality": 2, "isMonotonic": true, "dataPoints": [point]});
-            serde_json::json!({"name": measure.full_name(), "unit": measure.unit(), "sum": sum})
-        }).collect();
-        let scope = serde_json::json!({"scope": {"name": "lnk-measure", "version": "0.1.0"}, "metrics": metrics});
-        serde_json::json!({"resource": {"attributes": attributes}, "scopeMetrics": [scope]})
-    }).collect();
-    serde_json::json!({"resourceMetrics": resources}).to_string()
-}
-
 fn bytes_of(folder: &Path, part: &str, end: &str) -> u64 {
     let entries = std::fs::read_dir(folder.join(part)).unwrap().map(Result::unwrap);
     let ending = entries.filter(|entry| entry.file_name().to_str().unwrap().ends_with(end));
     ending.map(|entry| entry.metadata().unwrap().len()).sum()
 }
 
-fn timed<T>(what: &str, runs: u32, mut run: impl FnMut() -> T) {
+/// Keeps looks up to a time as the watcher does, and prints what the closed files hold as JSON.
+fn fill(folder: &Path, busy: u64, to_ms: u64, days: u64, every_ms: u64) {
+    let keep_ms = (days + 1) * DAY_MS;
+    let settings = Settings { keep_fine_ms: keep_ms.min(2 * DAY_MS), keep_minutes_ms: keep_ms, processes: false };
+    let store = Store::open_with(std::sync::Arc::new(Unsynced), folder, settings).unwrap().0;
+    let from_ms = to_ms - days * DAY_MS;
+    let mut machine = Machine::new(20, busy, from_ms);
+    let mut closed = 0;
+    for (n, at_ms) in (from_ms..=to_ms).step_by(usize::try_from(every_ms).unwrap()).enumerate() {
+        store.append(&machine.look(at_ms), "{}").unwrap();
+        if n % 360 == 359 {
+            assert!(store.tidy(at_ms).is_empty());
+            store.write_day().unwrap();
+        }
+        // The file under way isn't closed.
+        closed += u64::from(at_ms / HOUR_MS < to_ms / HOUR_MS);
+    }
+    assert!(store.tidy(to_ms).is_empty());
+    store.write_day().unwrap();
+    let units = machine.units.len() as u64;
+    let possible = closed * units * Measure::COUNT as u64;
+    let bytes = bytes_of(folder, "fine", ".zst");
+    println!(r#"{{"closed_bytes":{bytes},"possible_values":{possible},"units":{units}}}"#);
+}
+
+/// The median of a few readings, in milliseconds, as JSON.
+fn timed<T>(runs: usize, mut run: impl FnMut() -> T) {
     let mut times: Vec<_> = (0..runs)
         .map(|_| {
             let start = Instant::now();
@@ -188,63 +184,26 @@ fn timed<T>(what: &str, runs: u32, mut run: impl FnMut() -> T) {
         })
         .collect();
     times.sort_by(f64::total_cmp);
-    println!("{what:<58} {:>8.1} ms (best {:.1})", times[times.len() / 2], times[0]);
-}
-
-fn fill(folder: &Path, machine: &mut Machine, from_ms: u64, to_ms: u64, every_ms: u64) -> Store {
-    let settings = Settings { keep_fine_ms: 26 * HOUR_MS, keep_minutes_ms: 40 * DAY_MS, processes: false };
-    let store = Store::open_with(std::sync::Arc::new(Unsynced), folder, settings).unwrap().0;
-    for (n, at_ms) in (from_ms..=to_ms).step_by(usize::try_from(every_ms).unwrap()).enumerate() {
-        store.append(&machine.look(at_ms), r#"{"times":{}}"#).unwrap();
-        if n % 360 == 0 {
-            assert!(store.tidy(at_ms).is_empty());
-            store.write_day().unwrap();
-        }
-    }
-    store.write_day().unwrap();
-    store
+    println!(r#"{{"median_ms":{:.1},"best_ms":{:.1}}}"#, times[runs / 2], times[0]);
 }
 
 fn main() {
-    println!("a day of 20 agents and the machine, a look each 10 s, 11 measures looked at of {}", Measure::COUNT);
-    for (name, busy) in [("idle", 5), ("busy", 100)] {
-        let at = tempfile::tempdir().unwrap();
-        let folder = at.path();
-        let mut machine = Machine::new(20, busy);
-        let end = START_MS + DAY_MS;
-        let store = fill(folder, &mut machine, START_MS, end, 10_000);
-        let newest = std::fs::read_to_string(folder.join("fine/2026-12-01-21.jsonl")).unwrap();
-        let first = newest.lines().last().unwrap().len();
-        store.append(&machine.look(end + 10_000), r#"{"times":{}}"#).unwrap();
-        let line = std::fs::read_to_string(folder.join("fine/2026-12-01-21.jsonl")).unwrap();
-        let (line, otlp) = (line.lines().last().unwrap().len(), otlp(&machine.look(end + 20_000)).len());
-        println!(
-            "\n{name}: a line {line} bytes (said anew {first}), as OTLP JSON {otlp}: 1/{:.1}",
-            otlp as f64 / line as f64
-        );
-        let packed = bytes_of(folder, "fine", ".zst");
-        let looks = 24 * 360;
-        let possible = (looks * machine.units.len() * Measure::COUNT) as f64;
-        let looked_at = (looks * machine.units.len() * LOOKED_AT.len()) as f64;
-        println!(
-            "{name}: closed {packed} bytes, {:.3} a possible value, {:.3} a value looked at",
-            packed as f64 / possible,
-            packed as f64 / looked_at
-        );
-        timed(&format!("{name}: the day, with day.json"), 9, || read_day(folder, end + 10_000, None).unwrap());
-        let agent = machine.units[3].id.clone();
-        timed(&format!("{name}: one agent's day and hours"), 9, || {
-            read_day(folder, end + 10_000, Some(&agent)).unwrap()
-        });
-        std::fs::remove_file(folder.join("day.json")).unwrap();
-        timed(&format!("{name}: the day from its files"), 9, || read_day(folder, end + 10_000, None).unwrap());
-        timed(&format!("{name}: a start"), 9, || {
-            Store::open(folder, Settings { keep_fine_ms: DAY_MS, keep_minutes_ms: DAY_MS, processes: false }).unwrap()
-        });
+    let args: Vec<_> = std::env::args().skip(1).collect();
+    let args: Vec<_> = args.iter().map(String::as_str).collect();
+    let number = |text: &str| text.parse::<u64>().unwrap();
+    match args[..] {
+        ["fill", folder, busy, to_ms, days, every_ms] => {
+            fill(Path::new(folder), number(busy), number(to_ms), number(days), number(every_ms));
+        }
+        ["day", folder, to_ms] => timed(9, || read_day(Path::new(folder), number(to_ms), None).unwrap()),
+        ["day", folder, to_ms, agent] => {
+            let agent = UnitId::new(agent).unwrap();
+            timed(9, || read_day(Path::new(folder), number(to_ms), Some(&agent)).unwrap());
+        }
+        ["month", folder, to_ms] => {
+            let to_ms = number(to_ms);
+            timed(5, || read_slices(Path::new(folder), to_ms - 30 * DAY_MS, to_ms, 30, None).unwrap());
+        }
+        _ => panic!("{args:?} is none of the things this measures"),
     }
-    let at = tempfile::tempdir().unwrap();
-    let end = START_MS + 30 * DAY_MS;
-    drop(fill(at.path(), &mut Machine::new(20, 30), START_MS, end, 60_000));
-    println!("\n30 days of 20 agents: minutes, closed {} bytes", bytes_of(at.path(), "minutes", ".zst"));
-    timed("30 days of minutes, a slice a day", 5, || read_slices(at.path(), START_MS, end, 30, None).unwrap());
 }

@@ -10,6 +10,7 @@ use std::path::Path;
 use lnk_schema::{Look, Measure, Name, Unit, UnitId, UnitKind};
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::carry::Registry;
@@ -83,6 +84,9 @@ pub struct Now {
     pub cost: Option<Cost>,
     /// Cores in use between the look before and this one, of the units that are in both.
     pub rates: BTreeMap<UnitId, f64>,
+    /// What whoever looked says of the look beside its numbers, for whoever shows it; null for nothing. The store only
+    /// carries it.
+    pub report: Value,
 }
 
 #[derive(Serialize)]
@@ -92,6 +96,7 @@ struct NowOut<'a> {
     every: f64,
     cost: Option<Cost>,
     rates: BTreeMap<&'a str, f64>,
+    report: &'a Value,
     line: LineName,
 }
 
@@ -104,6 +109,8 @@ struct NowIn {
     cost: Option<Cost>,
     #[serde(default)]
     rates: BTreeMap<String, f64>,
+    #[serde(default)]
+    report: Value,
     line: LineName,
 }
 
@@ -121,7 +128,8 @@ struct ValueIn {
 
 pub(crate) fn write_now(files: &dyn Files, folder: &Path, now: &Now, line: LineName) -> Result<()> {
     let rates = now.rates.iter().map(|(id, rate)| (id.as_str(), *rate)).collect();
-    let out = NowOut { look: &now.look, every: now.every_ms as f64 / 1000.0, cost: now.cost, rates, line };
+    let every = now.every_ms as f64 / 1000.0;
+    let out = NowOut { look: &now.look, every, cost: now.cost, rates, report: &now.report, line };
     replace(files, folder, "now.json", &serde_json::to_vec(&out)?)
 }
 
@@ -146,7 +154,8 @@ pub fn read_now(folder: &Path, at_ms: u64) -> Option<Now> {
     let look = Look { at_ms: look_ms, units: now.units.into_iter().filter_map(unit).collect() };
     let rates = now.rates.iter().filter(|(_, rate)| **rate >= 0.0 && rate.is_finite());
     let rates = rates.filter_map(|(id, rate)| Some((UnitId::new(id)?, *rate))).collect();
-    (look_ms <= at_ms).then_some(Now { look, every_ms: whole_ms(now.every)?, cost: now.cost, rates })
+    let (every_ms, cost, report) = (whole_ms(now.every)?, now.cost, now.report);
+    (look_ms <= at_ms).then_some(Now { look, every_ms, cost, rates, report })
 }
 
 /// Cores in use between two looks. None where the clock went back or a look is missing between them.

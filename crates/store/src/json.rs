@@ -200,9 +200,45 @@ impl<'a> Cursor<'a> {
         self.bytes.get(start..self.at).ok_or(Bad)
     }
 
+    /// Steps over a text, if that is what stands here.
+    fn eat_all<const N: usize>(&mut self, text: &[u8; N]) -> bool {
+        let there = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk()) == Some(text);
+        self.at += if there { N } else { 0 };
+        there
+    }
+
+    /// Steps over a unit that is as we write it, says no names, and whose ID isn't wanted. Else it stays where it is.
+    pub(crate) fn skip_unit(&mut self, wanted: impl Fn(&[u8]) -> bool) -> bool {
+        let start = self.at;
+        let is_skipped =
+            self.eat_all(b"{\"id\":") && self.string().is_ok_and(|id| !wanted(id)) && self.skip_values_and_turns();
+        if !is_skipped {
+            self.at = start;
+        }
+        is_skipped
+    }
+
+    fn skip_values_and_turns(&mut self) -> bool {
+        if self.eat_all(b",\"v\":") && !self.skip_numbers() {
+            return false;
+        }
+        if self.eat_all(b",\"e\":{") {
+            while self.string().is_ok() && self.eat_all(b":") && self.skip_numbers() {
+                if self.eat_all(b"}}") {
+                    return true;
+                }
+                if !self.eat_all(b",") {
+                    break;
+                }
+            }
+            return false;
+        }
+        self.eat_all(b"}")
+    }
+
     /// Steps over an array if it is one of numbers and nulls as we write them, and it isn't empty.
     fn skip_numbers(&mut self) -> bool {
-        let rest = self.bytes.get(self.at + 1..).unwrap_or_default();
+        let Some((b'[', rest)) = self.bytes.get(self.at..).and_then(<[u8]>::split_first) else { return false };
         let Some(len) = memchr::memchr(b']', rest) else { return false };
         let is_plain = are_numbers(rest.get(..len).unwrap_or_default());
         self.at += if is_plain { len + 2 } else { 0 };

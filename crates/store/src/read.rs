@@ -168,6 +168,10 @@ fn parse_entry(
     wanted: &impl Fn(&[u8]) -> bool,
     turns: &mut Vec<(Measure, u64)>,
 ) -> Result<Option<Entry>, Bad> {
+    at.peek();
+    if at.skip_unit(wanted) {
+        return Ok(None);
+    }
     let first_turn = turns.len();
     let mut id: Option<&[u8]> = None;
     let mut names: Option<Box<NamesSaid>> = None;
@@ -249,4 +253,60 @@ fn parse_name(at: &mut Cursor<'_>, key: &[u8], said: &mut NamesSaid) -> Result<(
         _ => {}
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a line says of two of its units, and of one of them alone.
+    fn both_ways(line: &str) -> [Option<Vec<String>>; 2] {
+        let columns = vec![Some(Measure::MemoryUsed), Some(Measure::CpuUsed), Some(Measure::Turns)];
+        let read = |wanted: &dyn Fn(&[u8]) -> bool| {
+            let mut parsed = Parsed::default();
+            parse_line(line.as_bytes(), &columns, wanted, &mut parsed).ok()?;
+            let said = |entry: &Entry| {
+                let turns = parsed.turns.get(entry.turns.clone());
+                format!("{:?} {:?} {turns:?}", line.get(entry.id.clone()), entry.numbers)
+            };
+            let of_a = parsed.entries.iter().filter(|entry| line.get(entry.id.clone()) == Some("a"));
+            Some(of_a.map(said).collect())
+        };
+        [read(&|_| true), read(&|id| id == b"a")]
+    }
+
+    #[test]
+    fn a_line_says_the_same_of_a_unit_and_is_as_bad_whoever_else_is_read() {
+        let a = r#"{"id":"a","v":[7,1.5],"e":{"2":[1]}}"#;
+        let others = [
+            r#"{"id":"b"}"#,
+            r#"{"id":"b","v":[1,null,2]}"#,
+            r#"{"id":"b","v":[1],"e":{"2":[1,2],"0":[3]}}"#,
+            r#"{"id":"b","e":{"2":[1]}}"#,
+            r#"{"id":"b","kind":"agent","v":[1]}"#,
+            r#"{"v":[1],"id":"b"}"#,
+            r#"{"id":"b","v":[]}"#,
+            r#"{"id":"b","e":{}}"#,
+            r#"{"id":"b","v":[1],"e":{"2":[1]},"x":{"y":[[]]}}"#,
+            r#"{"id":"b","v":"1"}"#,
+            r#" { "id" : "b" , "v" : [ 1 ] } "#,
+            r#"{"id":"","v":[1]}"#,
+            r#"{"id":7,"v":[1]}"#,
+        ];
+        for other in others {
+            for line in [format!(r#"{{"t":1,"units":[{a},{other}]}}"#), format!(r#"{{"t":1,"units":[{other},{a}]}}"#)] {
+                let [all, one] = both_ways(&line);
+                assert_eq!(all.as_ref().map(Vec::len), Some(1), "{line}");
+                assert_eq!(all, one, "{line}");
+                // Cut at any byte, or without any byte, it is as bad.
+                for at in 0..line.len() {
+                    let without = format!("{}{}", &line[..at], &line[at + 1..]);
+                    for line in [&line[..at], &without] {
+                        let [all, one] = both_ways(line);
+                        assert_eq!(all, one, "{line}");
+                    }
+                }
+            }
+        }
+    }
 }

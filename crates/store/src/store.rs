@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lnk_schema::{Look, UnitId, UnitKind};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::append::Appender;
@@ -206,15 +207,15 @@ impl Store {
         packed.filter_map(Result::err).collect()
     }
 
-    /// Replaces `now.json` by a look, which must be the one kept last.
+    /// Replaces `now.json` by a look, which must be the one kept last, and its [`Now::report`].
     ///
     /// # Errors
     /// It stays as it was.
-    pub fn write_now(&self, look: &Look, every_ms: u64, cost: Option<Cost>) -> Result<(), StoreError> {
+    pub fn write_now(&self, look: &Look, every_ms: u64, cost: Option<Cost>, report: Value) -> Result<(), StoreError> {
         let Some(line) = self.last_line() else { return Ok(()) };
         let mut shown = lock(&self.shown);
         let rates = shown.as_ref().map(|before| cpu_rates(before, look, every_ms)).unwrap_or_default();
-        let mut now = Now { look: look.clone(), every_ms, cost, rates };
+        let mut now = Now { look: look.clone(), every_ms, cost, rates, report };
         // An agent that is there for its turns alone doesn't run.
         now.look.units.retain(|unit| unit.kind != UnitKind::Agent || unit.values.iter().next().is_some());
         let written = write_now(&*self.files, &self.folder, &now, line);

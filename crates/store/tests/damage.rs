@@ -322,7 +322,7 @@ fn random_damage_never_stops_a_reader_or_a_start() {
     let at = tempfile::tempdir().unwrap();
     let plain = hour(at.path(), 4);
     let store = open(at.path());
-    store.write_now(&look(START_MS + 30_000, 3, 1), 10_000, None).unwrap();
+    store.write_now(&look(START_MS + 30_000, 3, 1), 10_000, None, serde_json::json!({"agents": []})).unwrap();
     store.write_day().unwrap();
     drop(store);
     let packed = pack(at.path());

@@ -218,15 +218,16 @@ fn the_last_look_is_believed_only_while_its_line_is_there() {
     let store = open(at.path());
     let kept = look(START_MS, 3, 2);
     store.append(&kept, "{}").unwrap();
-    store.write_now(&kept, 10_000, None).unwrap();
+    store.write_now(&kept, 10_000, None, serde_json::json!({"agents": []})).unwrap();
     let now = read_now(at.path(), START_MS + 5).unwrap();
     assert_eq!((now.look.at_ms, now.every_ms), (START_MS, 10_000));
     assert!(now.look.units[1].values.iter().eq(kept.units[1].values.iter()));
     assert_eq!(now.look.units[1].name, Name::new("main"));
+    assert_eq!(now.report, serde_json::json!({"agents": []}));
     assert_eq!(read_now(at.path(), START_MS - 1), None, "from the future");
     std::fs::write(at.path().join("fine/2026-11-30-21.jsonl"), "").unwrap();
     assert_eq!(read_now(at.path(), START_MS + 5), None, "its line is gone");
-    store.write_now(&kept, 10_000, None).unwrap();
+    store.write_now(&kept, 10_000, None, serde_json::json!({"agents": []})).unwrap();
     std::fs::write(at.path().join("now.json"), r#"{"at":1,"#).unwrap();
     assert_eq!(read_now(at.path(), START_MS + 5), None, "not JSON");
 }
