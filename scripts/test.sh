@@ -27,6 +27,7 @@ part 'format, lints, types' bash scripts/check.sh
 part 'rust tests' cargo test --locked --workspace --exclude lnk-node
 part 'tests in a VM' bash scripts/vm/test.sh
 part 'typescript tests' node_modules/.bin/jest
+part 'real receivers' bash scripts/otel.sh test
 
 printf '\n'
 printf '%s\n' "${summary[@]}"
