@@ -120,7 +120,7 @@ testWith('a full disk is told once; looks go on, and are kept again once there i
 
 test('a file that may not grow any more ends no watcher', async () => {
   addAgents([busy(), busy()]);
-  // 2 KiB a file: what passes that gets SIGXFSZ, which ends whom it finds unprepared.
+  // 2 KiB a file: what passes that gets SIGXFSZ, which Node ignores.
   const watcher = place.spawn('sh', '-c', `ulimit -f 4; exec ${process.execPath} ${program} measure start --foreground`);
   await until('it is told', () => /(keeping|copies): .*File too large/.test(existsSync(join(place.measure, 'watch.log')) ? place.readLog() : ''));
   expect([runs(watcher.pid), watcher.exitCode]).toEqual([true, null]);
