@@ -24,7 +24,7 @@ part() {
 # The tests run what is built, so it must be of these sources.
 part 'build' node scripts/prepare.mjs
 part 'format, lints, types' bash scripts/check.sh
-part 'rust tests' cargo test --locked --workspace --exclude lnk-node
+part 'rust tests' cargo test --locked --no-fail-fast --workspace --exclude lnk-node
 part 'tests in a VM' bash scripts/vm/test.sh
 part 'typescript tests' node_modules/.bin/jest
 part 'real receivers' bash scripts/otel.sh test
