@@ -36,9 +36,10 @@ function turn(at: number, counts: Record<string, number>): void {
 const sent = async () => (await place.status() as unknown as { export: { lastSuccess: number | null; lastFailure: number | null } | null }).export;
 
 /** Watches with an endpoint until each agent's turns and some looks after were sent. */
-async function watch(url: string): Promise<Map<number, Map<string, KeptUnit>>> {
+async function watch(url: string, certificate?: string): Promise<Map<number, Map<string, KeptUnit>>> {
   place.writeSettings(`every = "1s"\n\n[export]\nurl = ${JSON.stringify(url)}\n`);
-  expect(await place.lnk('start')).toMatchObject({ status: 0 });
+  const env = { LNK_MEASURE_NATIVE: '', ...(certificate !== undefined && { NODE_EXTRA_CA_CERTS: certificate }) };
+  expect(await place.run(['measure', 'start'], env)).toMatchObject({ status: 0 });
   const looks = async (count: number) => {
     const before = place.lines().length;
     await until('looks', () => place.lines().length >= before + count);
@@ -61,7 +62,7 @@ async function watch(url: string): Promise<Map<number, Map<string, KeptUnit>>> {
 test("the Collector's file is what was kept, number by number", async () => {
   const collector = await Collector.start(place.folder);
   try {
-    const kept = await watch(collector.url);
+    const kept = await watch(collector.url, collector.certificate);
     const requests = await until('all requests', () => {
       const written = collector.requests();
       return written.length >= kept.size - 2 ? written : undefined;

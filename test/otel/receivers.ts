@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import net, { type AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { certificate } from '../export/place';
 import { until } from '../watch/place';
 
 const bin = join(__dirname, '..', '..', 'target', 'otel', 'bin');
@@ -34,10 +35,11 @@ class Receiver {
     return this.log.split('\n').filter((line) => /\b(warn|error|fatal|panic)\b|level=(WARN|ERROR)/i.test(line));
   }
 
-  async ready(url: string): Promise<void> {
-    await until(`an answer of ${url}`, async () => {
+  /** Waits until it is ready by its own word. */
+  async ready(isReady: () => boolean | Promise<boolean>): Promise<void> {
+    await until('a receiver', () => {
       if (this.child.exitCode !== null) throw new Error(`it has ended:\n${this.log}`);
-      return fetch(url).then(({ status }) => status !== 503, () => false);
+      return isReady();
     });
   }
 
@@ -54,6 +56,8 @@ class Receiver {
 export class Collector extends Receiver {
   private constructor(
     readonly url: string,
+    /** Its certificate's file. */
+    readonly certificate: string,
     config: string,
     readonly files: { asSent: string; delta: string },
   ) {
@@ -64,9 +68,11 @@ export class Collector extends Receiver {
     const port = await freePort();
     const files = { asSent: join(folder, 'as-sent.jsonl'), delta: join(folder, 'delta.jsonl') };
     const config = join(folder, 'collector.yaml');
-    writeFileSync(config, configOf(port, files));
-    const collector = new Collector(`http://127.0.0.1:${port}`, config, files);
-    await collector.ready(collector.url);
+    certificate(folder, 'localhost', 2);
+    const pair = { key: join(folder, 'localhost.key'), cert: join(folder, 'localhost.crt') };
+    writeFileSync(config, configOf(port, pair, files));
+    const collector = new Collector(`https://localhost:${port}`, pair.cert, config, files);
+    await collector.ready(() => collector.log.includes('Everything is ready'));
     return collector;
   }
 
@@ -76,9 +82,9 @@ export class Collector extends Receiver {
   }
 }
 
-const configOf = (port: number, { asSent, delta }: Collector['files']) => `
+const configOf = (port: number, { key, cert }: { key: string; cert: string }, { asSent, delta }: Collector['files']) => `
 receivers:
-  otlp: {protocols: {http: {endpoint: "127.0.0.1:${port}"}}}
+  otlp: {protocols: {http: {endpoint: "127.0.0.1:${port}", tls: {cert_file: "${cert}", key_file: "${key}"}}}}
 processors:
   # As docs/export.md has it, for what takes only differences.
   cumulative_to_delta: {}
@@ -113,7 +119,7 @@ export class Prometheus extends Receiver {
     mkdirSync(join(folder, 'tsdb'));
     const args = [`--config.file=${config}`, `--storage.tsdb.path=${join(folder, 'tsdb')}`, `--web.listen-address=${base}`, '--web.enable-otlp-receiver'];
     const prometheus = new Prometheus(`http://${base}`, args);
-    await prometheus.ready(`${prometheus.base}/-/ready`);
+    await prometheus.ready(() => fetch(`${prometheus.base}/-/ready`).then(({ ok }) => ok, () => false));
     return prometheus;
   }
 
