@@ -1,6 +1,8 @@
 // `lnk measure export`, and what it leaves in settings.toml.
 
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { editTarget, parseTarget } from '../../ts/export/settings';
 import { Place } from '../cli/command';
@@ -114,6 +116,69 @@ describe('the command', () => {
     const { status, stderr } = await run('https://example.com', '--header-file', headerFile('x-team: s3cret\n', 0o644));
     expect([status, stderr]).toEqual([1, expect.stringContaining('chmod 600')]);
     expect(await run('--test')).toMatchObject({ status: 1, stderr: expect.stringContaining('There is nothing to test') });
+  });
+
+  describe('--test', () => {
+    let bodies: string[];
+    let server: http.Server;
+    let url: string;
+    let answer: (response: http.ServerResponse) => void;
+    beforeEach(async () => {
+      bodies = [];
+      answer = (response) => void response.end('{}');
+      server = http.createServer((request, response) => {
+        const chunks: Buffer[] = [];
+        request.on('data', (chunk: Buffer) => chunks.push(chunk));
+        request.on('end', () => (bodies.push(Buffer.concat(chunks).toString()), answer(response)));
+      });
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    });
+    afterEach(() => server.close());
+    const test = (...args: string[]) => place.run(['measure', 'export', url, '--test', ...args], { LNK_MEASURE_NATIVE: '' });
+
+    it('sends the levels of a look, and no total beside the watcher\'s', async () => {
+      const { status, stdout } = await test();
+      expect([status, stdout]).toEqual([0, expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+ took a look of \d+ bytes, all of it \(200\)\.\n$/)]);
+      expect(bodies[0]).toContain('link.memory.used.sum');
+      expect(bodies[0]).not.toContain('"sum":');
+    });
+
+    it('says what came back, as plain text and without a key that was sent back', async () => {
+      answer = (response) => void response.writeHead(401).end('\x1b[31mno such key: s3cret\n');
+      const { status, stdout } = await test('--header', 'x-tenant: s3cret');
+      expect([status, stdout]).toEqual([1, expect.stringMatching(/^127\.0\.0\.1:\d+ answers 401: its headers are missing or wrong\.\n  \[31mno such key: …\n$/)]);
+      answer = (response) => void response.writeHead(307, { location: 'https://other.example/path?s3cret' }).end();
+      expect((await test()).stdout).toContain('It points to https://other.example.\n');
+      answer = (response) => void response.end('{"partialSuccess":{"rejectedDataPoints":"2","errorMessage":"too old"}}');
+      expect(await test()).toMatchObject({ status: 0, stdout: expect.stringContaining('but refused 2 of its numbers (200).') });
+    });
+
+    it('says of nobody there what is wrong', async () => {
+      server.close();
+      expect(await test()).toMatchObject({ status: 1, stdout: expect.stringMatching(/^127\.0\.0\.1:\d+ refuses the connection\.\n$/) });
+    });
+  });
+
+  test('how sending went is in export, status and check, of this endpoint alone', async () => {
+    await run('http://localhost:4318');
+    const said = (host: string, success: number, failure: number) => {
+      const state = { host, lastSuccess: Date.now() / 1000 - success, lastFailure: Date.now() / 1000 - failure, failure: 'answers 503', sent: 12, failed: 3, skipped: 4, rejected: 5 };
+      writeFileSync(join(path, '..', 'export.json'), JSON.stringify(state));
+    };
+    const check = async () => (await place.run(['measure', 'check'], { LNK_MEASURE_NATIVE: '' })).stdout.split('\n').filter((line) => /Export|export/.test(line));
+    expect(await check()).toEqual([expect.stringContaining('✓ Export: localhost:4318: nothing was sent yet')]);
+    said('localhost:4318', 5, 60);
+    expect((await run()).stdout).toMatch(/last success +5\.\ds ago\nlast failure +1m 00s ago: answers 503\nlooks +12 taken, 3 not, 4 not sent\nrefused +5 numbers\n$/);
+    expect(await check()).toEqual(['✓ Export: localhost:4318: takes what is sent']);
+    said('localhost:4318', 60, 5);
+    expect(await check()).toEqual(['✗ Export: localhost:4318 took no look lately', expect.stringContaining('It answers 503. `lnk measure export --test` tries it now.')]);
+    const { export: sent } = JSON.parse((await place.run(['measure', 'status', '--json'], { LNK_MEASURE_NATIVE: '' })).stdout);
+    expect(sent).toEqual({ host: 'localhost:4318', lastSuccess: expect.any(Number), lastFailure: expect.any(Number) });
+    said('other:4318', 60, 5);
+    expect((await run()).stdout).toContain('last failure  none yet');
+    writeFileSync(join(path, '..', 'export.json'), '{"host":"localhost:4318","failure":"\\u001b[2J","sent":-1,"lastSuccess":"x"}');
+    expect((await run()).stdout).toContain('last failure  none yet\nlooks         0 taken');
   });
 
   test('settings and the target share a file, and each lets the other be', async () => {

@@ -56,12 +56,14 @@ export interface Body {
 export const unitsOf = (body: string): string[] =>
   (JSON.parse(body) as Body).resourceMetrics.map(({ resource }) => resource.attributes.find(({ key }) => key === 'link.unit.id')?.value.stringValue ?? '');
 
+/** One for all tests: each keeps descriptors open until it is collected, which may be long after its test. */
+let sampler: Sampler | undefined;
+
 export class SendPlace {
   readonly folder = mkdtempSync(join(tmpdir(), 'lnk-send-'));
   readonly clock = new FakeClock();
   readonly said: string[] = [];
   readonly #problems = new Map<string, readonly string[]>();
-  readonly #sampler = new Sampler();
   readonly #servers: net.Server[] = [];
   readonly #sockets = new Set<net.Socket>();
   readonly #children: ChildProcess[] = [];
@@ -89,7 +91,7 @@ export class SendPlace {
 
   /** Takes a look and hands it to the sender. */
   offer(): void {
-    this.sender().offer(this.#sampler.take({ machine: { id: 'mch_t' }, agents: this.#agents(), found: false }));
+    this.sender().offer((sampler ??= new Sampler()).take({ machine: { id: 'mch_t' }, agents: this.#agents(), found: false }));
   }
 
   /** A look ten seconds later, sent to its end. */

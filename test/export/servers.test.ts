@@ -1,8 +1,10 @@
 // Servers that misbehave, one by one. No look waits for any of them, and no header leaves for anywhere else.
 
 import type { LookupAddress } from 'node:dns';
+import https from 'node:https';
 import net from 'node:net';
 import tls from 'node:tls';
+import { gunzipSync } from 'node:zlib';
 import type { Resolve } from '../../ts/export/post';
 import { parseRetryAfter } from '../../ts/export/verdict';
 import { certificate, SendPlace, unitsOf } from './place';
@@ -292,6 +294,27 @@ describe('12: TLS', () => {
       if (before === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
       else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = before;
     }
+  });
+
+  test('over TLS a look goes packed, and is the same', async () => {
+    const pair = certificate(place.folder, 'good.test', 2);
+    place.sender(here, pair.cert);
+    let got: [string | undefined, string[]] = [undefined, []];
+    const port = await place.listen(
+      https.createServer(pair, (request, response) => {
+        const chunks: Buffer[] = [];
+        request.on('data', (chunk: Buffer) => chunks.push(chunk));
+        request.on('end', () => {
+          const body = Buffer.concat(chunks);
+          expect(request.headers['content-length']).toBe(String(body.length));
+          got = [request.headers['content-encoding'], unitsOf(gunzipSync(body).toString())];
+          response.end();
+        });
+      }),
+    );
+    place.target(`https://good.test:${port}`);
+    expect(await place.look()).toMatchObject({ sent: 1 });
+    expect(got).toEqual(['gzip', ['mch_t']]);
   });
 
   test('an old version, plain text, an end within the handshake and one that stops in it: never sent in the clear', async () => {

@@ -36,9 +36,10 @@ function turn(at: number, counts: Record<string, number>): void {
 const sent = async () => (await place.status() as unknown as { export: { lastSuccess: number | null; lastFailure: number | null } | null }).export;
 
 /** Watches with an endpoint until each agent's turns and some looks after were sent. */
-async function watch(url: string): Promise<Map<number, Map<string, KeptUnit>>> {
+async function watch(url: string, certificate?: string): Promise<Map<number, Map<string, KeptUnit>>> {
   place.writeSettings(`every = "1s"\n\n[export]\nurl = ${JSON.stringify(url)}\n`);
-  expect(await place.lnk('start')).toMatchObject({ status: 0 });
+  const env = { LNK_MEASURE_NATIVE: '', ...(certificate !== undefined && { NODE_EXTRA_CA_CERTS: certificate }) };
+  expect(await place.run(['measure', 'start'], env)).toMatchObject({ status: 0 });
   const looks = async (count: number) => {
     const before = place.lines().length;
     await until('looks', () => place.lines().length >= before + count);
@@ -61,7 +62,7 @@ async function watch(url: string): Promise<Map<number, Map<string, KeptUnit>>> {
 test("the Collector's file is what was kept, number by number", async () => {
   const collector = await Collector.start(place.folder);
   try {
-    const kept = await watch(collector.url);
+    const kept = await watch(collector.url, collector.certificate);
     const requests = await until('all requests', () => {
       const written = collector.requests();
       return written.length >= kept.size - 2 ? written : undefined;
@@ -186,11 +187,13 @@ interface Dashboard {
 /** What the watched machine need not have, and the one that is made up has. */
 const NOT_HERE = /gpu_|unmetered|network_|disk_used|_start_|_stop_|to_model|tool_calls|errors|cached/;
 
+/** The same, its numbers larger. */
+const second = (factor: number) => SECOND.map((unit) => ({ ...unit, measures: Object.fromEntries(Object.entries(unit.measures).map(([name, value]) => [name, value * factor])) }));
+
 /** Each query of each dashboard gives data, for what this machine has and for a machine that has everything. */
 async function expectDashboards(prometheus: Prometheus, at: number): Promise<void> {
   const post = async (factor: number, atMs: number) => {
-    const units = SECOND.map((unit) => ({ ...unit, measures: Object.fromEntries(Object.entries(unit.measures).map(([name, value]) => [name, value * factor])) }));
-    const body = encodeOtlp(units, { machine: 'mch_2', atMs });
+    const body = encodeOtlp(second(factor), { machine: 'mch_2', atMs });
     const answer = await fetch(`${prometheus.url}/v1/metrics`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
     expect(answer.status).toBe(200);
   };
@@ -222,3 +225,36 @@ async function expectDashboards(prometheus: Prometheus, at: number): Promise<voi
   }
   expect(asked).toBeGreaterThan(20);
 }
+
+test("what docs/export.md tells a Collector to do it does, and warns of nothing", async () => {
+  const blocks = [...readFileSync(join(__dirname, '..', '..', 'docs', 'export.md'), 'utf8').matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, block = '']) => block);
+  expect(blocks).toHaveLength(2);
+  const got: { type: string | undefined; key: string | undefined; bytes: number }[] = [];
+  const backend = http.createServer((request, response) => {
+    let bytes = 0;
+    request.on('data', (chunk: Buffer) => (bytes += chunk.length));
+    request.on('end', () => {
+      got.push({ type: request.headers['content-type'], key: request.headers.authorization, bytes });
+      response.setHeader('content-type', 'application/x-protobuf').end();
+    });
+  });
+  await new Promise<void>((resolve) => backend.listen(0, '127.0.0.1', resolve));
+  const env = { BACKEND_URL: `http://127.0.0.1:${(backend.address() as AddressInfo).port}`, BACKEND_KEY: 'k' };
+  try {
+    for (const block of blocks) {
+      const collector = await Collector.startWith(block, place.folder, env);
+      try {
+        for (const factor of [1, 2]) await collector.post(encodeOtlp(second(factor), { machine: 'mch_2', atMs: Date.now() + factor }) ?? '');
+        got.length = 0;
+        await collector.post(encodeOtlp(second(3), { machine: 'mch_2', atMs: Date.now() + 3 }) ?? '');
+        const [first] = await until('what it sends on', () => (got.length > 0 ? got : undefined));
+        expect(first).toMatchObject({ type: 'application/x-protobuf', ...(block.includes('authorization') && { key: 'k' }), bytes: expect.any(Number) });
+        expect(collector.warnings).toEqual([]);
+      } finally {
+        await collector.end();
+      }
+    }
+  } finally {
+    backend.close();
+  }
+}, 120_000);

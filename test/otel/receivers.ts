@@ -5,6 +5,9 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import net, { type AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { Transport } from '../../ts/export/post';
+import { parseTarget } from '../../ts/export/settings';
+import { certificate } from '../export/place';
 import { until } from '../watch/place';
 
 const bin = join(__dirname, '..', '..', 'target', 'otel', 'bin');
@@ -24,8 +27,8 @@ class Receiver {
   log = '';
   readonly child: ChildProcess;
 
-  constructor(program: string, args: string[]) {
-    this.child = spawn(join(bin, program), args, { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], HOME: '/nonexistent' } });
+  constructor(program: string, args: string[], env: NodeJS.ProcessEnv = {}) {
+    this.child = spawn(join(bin, program), args, { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], HOME: '/nonexistent', ...env } });
     for (const stream of [this.child.stdout, this.child.stderr]) stream?.setEncoding('utf8').on('data', (text: string) => (this.log += text));
   }
 
@@ -34,10 +37,11 @@ class Receiver {
     return this.log.split('\n').filter((line) => /\b(warn|error|fatal|panic)\b|level=(WARN|ERROR)/i.test(line));
   }
 
-  async ready(url: string): Promise<void> {
-    await until(`an answer of ${url}`, async () => {
+  /** Waits until it is ready by its own word. */
+  async ready(isReady: () => boolean | Promise<boolean>): Promise<void> {
+    await until('a receiver', () => {
       if (this.child.exitCode !== null) throw new Error(`it has ended:\n${this.log}`);
-      return fetch(url).then(({ status }) => status !== 503, () => false);
+      return isReady();
     });
   }
 
@@ -50,24 +54,51 @@ class Receiver {
   }
 }
 
-/** A Collector whose metrics go to files. */
+/** A Collector. */
 export class Collector extends Receiver {
   private constructor(
     readonly url: string,
+    /** Its certificate's file. */
+    readonly certificate: string,
     config: string,
     readonly files: { asSent: string; delta: string },
+    env: NodeJS.ProcessEnv,
   ) {
-    super('collector', ['--config', config]);
+    super('collector', ['--config', config], env);
   }
 
+  /** One whose metrics go to files. */
   static async start(folder: string): Promise<Collector> {
+    return Collector.startWith(TO_FILES, folder);
+  }
+
+  /** One of a configuration; its address, its certificate and its files are the test's own. */
+  static async startWith(text: string, folder: string, env: NodeJS.ProcessEnv = {}): Promise<Collector> {
     const port = await freePort();
-    const files = { asSent: join(folder, 'as-sent.jsonl'), delta: join(folder, 'delta.jsonl') };
-    const config = join(folder, 'collector.yaml');
-    writeFileSync(config, configOf(port, files));
-    const collector = new Collector(`http://127.0.0.1:${port}`, config, files);
-    await collector.ready(collector.url);
+    certificate(folder, 'localhost', 2);
+    const file = (name: string) => join(folder, name);
+    const files = { asSent: file('as-sent.jsonl'), delta: file('delta.jsonl') };
+    const config = file(`collector-${port}.yaml`);
+    const filled = text
+      .replace(/(127\.0\.0\.1|0\.0\.0\.0):4318/, `127.0.0.1:${port}`)
+      .replace('/etc/otelcol/server.crt', file('localhost.crt'))
+      .replace('/etc/otelcol/server.key', file('localhost.key'))
+      .replace('AS_SENT', files.asSent)
+      .replace('DELTA', files.delta);
+    // Its own metrics would want a port of their own.
+    writeFileSync(config, filled.replace(/^service:\n/m, 'service:\n  telemetry: {metrics: {level: none}}\n'));
+    const url = text.includes('tls:') ? `https://localhost:${port}` : `http://127.0.0.1:${port}`;
+    const collector = new Collector(url, file('localhost.crt'), config, files, env);
+    await collector.ready(() => collector.log.includes('Everything is ready'));
     return collector;
+  }
+
+  /** Posts a request; it must be taken. */
+  async post(body: string): Promise<void> {
+    const target = parseTarget(`[export]\nurl = ${JSON.stringify(this.url)}\n`, 'test');
+    if (target === undefined) throw new Error('no target');
+    const { status } = await new Transport(undefined, readFileSync(this.certificate, 'utf8')).post(target, Buffer.from(body), AbortSignal.timeout(20_000));
+    if (status !== 200) throw new Error(`it answered ${status}`);
   }
 
   /** The requests that it wrote, as sent or with what each sum grew by. */
@@ -76,17 +107,20 @@ export class Collector extends Receiver {
   }
 }
 
-const configOf = (port: number, { asSent, delta }: Collector['files']) => `
+const TO_FILES = `
 receivers:
-  otlp: {protocols: {http: {endpoint: "127.0.0.1:${port}"}}}
+  otlp:
+    protocols:
+      http:
+        endpoint: 127.0.0.1:4318
+        tls: {cert_file: /etc/otelcol/server.crt, key_file: /etc/otelcol/server.key}
 processors:
   # As docs/export.md has it, for what takes only differences.
   cumulative_to_delta: {}
 exporters:
-  file/as-sent: {path: "${asSent}", flush_interval: 100ms}
-  file/delta: {path: "${delta}", flush_interval: 100ms}
+  file/as-sent: {path: "AS_SENT", flush_interval: 100ms}
+  file/delta: {path: "DELTA", flush_interval: 100ms}
 service:
-  telemetry: {metrics: {level: none}}
   pipelines:
     metrics: {receivers: [otlp], exporters: [file/as-sent]}
     metrics/delta: {receivers: [otlp], processors: [cumulative_to_delta], exporters: [file/delta]}
@@ -113,7 +147,7 @@ export class Prometheus extends Receiver {
     mkdirSync(join(folder, 'tsdb'));
     const args = [`--config.file=${config}`, `--storage.tsdb.path=${join(folder, 'tsdb')}`, `--web.listen-address=${base}`, '--web.enable-otlp-receiver'];
     const prometheus = new Prometheus(`http://${base}`, args);
-    await prometheus.ready(`${prometheus.base}/-/ready`);
+    await prometheus.ready(() => fetch(`${prometheus.base}/-/ready`).then(({ ok }) => ok, () => false));
     return prometheus;
   }
 

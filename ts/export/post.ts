@@ -4,8 +4,12 @@ import { lookup as dnsLookup } from 'node:dns';
 import http from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
+import { promisify } from 'node:util';
+import { constants, gzip } from 'node:zlib';
 import { version } from '../version';
 import type { Target } from './settings';
+
+const pack = promisify(gzip);
 
 /** Nothing that an endpoint says is longer; what is more is not read. */
 const MOST_ANSWER = 64 * 1024;
@@ -40,13 +44,15 @@ export class Transport {
   }
 
   /**
-   * Posts a body. Nothing is followed, asked again or unpacked.
+   * Posts a body; over TLS packed, which every receiver of OTLP must take and makes it some seventy times smaller. To
+   * this machine it isn't: that costs more than it spares. Nothing is followed, asked again or unpacked.
    *
    * @param signal ends it, answer and all; an answer whose status had come by then is given
    * @throws a system or TLS error where no answer came
    */
-  post({ endpoint, headers }: Target, body: Uint8Array, signal: AbortSignal): Promise<Answer> {
+  async post({ endpoint, headers }: Target, body: Uint8Array, signal: AbortSignal): Promise<Answer> {
     const isTls = endpoint.url.protocol === 'https:';
+    const sent = isTls ? await pack(body, { level: constants.Z_BEST_SPEED }) : body;
     const options: https.RequestOptions = {
       method: 'POST',
       agent: isTls ? this.#https : this.#http,
@@ -57,7 +63,8 @@ export class Transport {
         ...Object.fromEntries(headers),
         // Exactly this: Prometheus and Mimir take no parameter after it.
         'content-type': 'application/json',
-        'content-length': body.length,
+        ...(isTls && { 'content-encoding': 'gzip' }),
+        'content-length': sent.length,
       },
       ...(!isTls && { lookup: this.#here }),
     };
@@ -68,7 +75,7 @@ export class Transport {
       request.on('error', reject);
       // All that Node says of a connection that another protocol was asked on.
       request.on('close', () => reject(Object.assign(new Error('closed'), { code: 'ECONNRESET' })));
-      request.end(body);
+      request.end(sent);
     });
   }
 }

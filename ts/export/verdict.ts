@@ -28,7 +28,7 @@ function hintOf(status: number): string {
   if (status >= 300 && status < 400) return ': it points elsewhere, which is not followed. Name that endpoint itself';
   if (status === 401 || status === 403) return ': its headers are missing or wrong';
   if (status === 404 || status === 405) return ': it takes no metrics at this path';
-  if (status === 415) return ': it takes no JSON';
+  if (status === 415) return ': it takes no JSON, or none that is packed';
   return '';
 }
 
