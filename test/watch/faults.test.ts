@@ -224,6 +224,18 @@ test("where Link doesn't answer, this machine is still the one it was, and Link 
   expect(readFileSync(join(place.measure, 'machine.json'), 'utf8')).toBe('{"id":"mch_1"}\n');
 });
 
+test('an agent that ends while Link is asked is asked for again', async () => {
+  const asked = join(place.folder, 'asked');
+  const agent = place.spawn('sleep', '1000');
+  // Link names it and it ends before the answer is read.
+  place.addProgram('lnk', `echo "$*" >> ${asked}; [ "$1" = agent ] || exit 3; kill -9 ${agent.pid}; sleep 0.2; echo '{"agents":[{"name":"main","processes":[${agent.pid}]}]}'`);
+  await place.lnk('start');
+  const times = () => readFileSync(asked, 'utf8').match(/agent list/g)?.length;
+  await until('asked again', () => times() === 2);
+  await more(3);
+  expect(times()).toBe(2);
+});
+
 describe('a folder', () => {
   const modeOf = (path: string) => statSync(path).mode & 0o777;
 

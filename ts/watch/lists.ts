@@ -55,9 +55,11 @@ export class Lists {
     if (anew) {
       this.#askedMs = performance.now();
       this.#stamp = this.#stampOf();
+      // A list may name one that is gone for a while longer: that is no reason to ask again at each look. One that goes
+      // while Link is asked is: the list may be from before.
+      const gone = new Set(this.#mainProcesses().filter((pid) => !isRunning(pid)));
       this.#list = await this.#agents.gather();
-      // A list may name one that is gone for a while longer: that is no reason to ask again at each look.
-      this.#gone = new Set(this.#mainProcesses().filter((pid) => !isRunning(pid)));
+      this.#gone = gone;
     }
     if (this.#list === undefined) return;
     this.#now ??= this.#list;

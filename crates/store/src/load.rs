@@ -71,7 +71,7 @@ pub(crate) fn read_if_there(files: &dyn Files, path: &Path) -> Result<Option<Vec
 pub(crate) enum Both {
     /// The plain one holds all: the compressed one is equal, its beginning, or damaged.
     Plain,
-    /// The compressed one holds all, the plain one being equal or its end.
+    /// The compressed one holds all, the plain one being equal, its end, or its beginning as it was read before the rest.
     Packed,
     /// Each holds what the other doesn't; the compressed one came first.
     Each,
@@ -81,7 +81,7 @@ pub(crate) enum Both {
 pub(crate) fn compare(plain: &[u8], packed: &Unpacked) -> Both {
     match packed.whole() {
         None => Both::Plain,
-        Some(whole) if whole.ends_with(plain) => Both::Packed,
+        Some(whole) if whole.ends_with(plain) || whole.starts_with(plain) => Both::Packed,
         Some(whole) if plain.starts_with(&whole) => Both::Plain,
         Some(_) => Both::Each,
     }

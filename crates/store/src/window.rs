@@ -36,8 +36,8 @@ pub fn read_day(folder: &Path, at_ms: u64, of: Option<&UnitId>) -> Result<Day, S
 pub fn read_day_with(files: &dyn Files, folder: &Path, at_ms: u64, of: Option<&UnitId>) -> Result<Day, StoreError> {
     let window =
         Window { from_ms: Some(at_ms.saturating_sub(DAY_MS)), to_ms: at_ms, slices: if of.is_some() { 24 } else { 1 } };
-    let cached = if of.is_none() { read_day_file(files, folder, at_ms) } else { Cached::default() };
-    Reading { files, folder, window, of, newest: [None; 2] }.read(&cached, of.is_some())
+    let cached = || if of.is_none() { read_day_file(files, folder, at_ms) } else { Cached::default() };
+    Reading { files, folder, window, of, newest: [None; 2] }.read(cached, of.is_some())
 }
 
 /// Any time of what is kept, after `from_ms` and up to `to_ms`, in equal slices.
@@ -52,7 +52,7 @@ pub fn read_slices(
     of: Option<&UnitId>,
 ) -> Result<Day, StoreError> {
     let window = Window { from_ms: Some(from_ms), to_ms: to_ms.max(from_ms), slices: slices.max(1) };
-    Reading { files: &RealFiles, folder, window, of, newest: [None; 2] }.read(&Cached::default(), true)
+    Reading { files: &RealFiles, folder, window, of, newest: [None; 2] }.read(Cached::default, true)
 }
 
 /// What is read, and of whom.
@@ -71,7 +71,13 @@ struct Read {
     ids: Registry,
     tally: Tally,
     skipped: Vec<String>,
+    /// Files that were listed and had gone when they were to be read.
+    gone: usize,
 }
+
+/// How often what is kept is listed anew where files had gone. One goes an hour: past this it isn't the watcher's doing,
+/// and what there is has to do.
+const LISTED_AGAIN: usize = 3;
 
 /// Whether an ID is an agent's, or one of its processes'.
 fn belongs(id: &[u8], agent: &UnitId) -> bool {
@@ -83,7 +89,7 @@ fn belongs(id: &[u8], agent: &UnitId) -> bool {
 
 impl Read {
     fn new(tally: Tally) -> Read {
-        Read { ids: Registry::default(), tally, skipped: Vec::new() }
+        Read { ids: Registry::default(), tally, skipped: Vec::new(), gone: 0 }
     }
 
     /// Adds a part that lies after all that was added so far.
@@ -96,11 +102,24 @@ impl Read {
         }
         self.tally.joined(looks, last_ms, times);
         self.skipped.extend(part.skipped);
+        self.gone += part.gone;
     }
 }
 
 impl Reading<'_> {
-    fn read(mut self, cached: &Cached, with_slices: bool) -> Result<Day, StoreError> {
+    fn read(self, cached: impl Fn() -> Cached, with_slices: bool) -> Result<Day, StoreError> {
+        let mut read = self.read_once(&cached())?;
+        for _ in 0..LISTED_AGAIN {
+            // The looks of a file that was deleted meanwhile are in minutes, which were passed over for it.
+            if read.gone == 0 {
+                break;
+            }
+            read = self.read_once(&cached())?;
+        }
+        Ok(Day::of(read.tally, &read.ids, with_slices, read.skipped))
+    }
+
+    fn read_once(mut self, cached: &Cached) -> Result<Read, StoreError> {
         let earliest = self.window.from_ms.unwrap_or(0).saturating_sub(LOOK_BACK_MS);
         let (fine, minutes) = (self.spans(Part::Fine)?, self.spans(Part::Minutes)?);
         self.newest = [&fine, &minutes].map(|spans| spans.keys().next_back().copied());
@@ -132,7 +151,7 @@ impl Reading<'_> {
             });
         }
         left.for_each(|part| join(&mut read, part));
-        Ok(Day::of(read.tally, &read.ids, with_slices, read.skipped))
+        Ok(read)
     }
 
     fn spans(&self, part: Part) -> Result<BTreeMap<Span, Found>, StoreError> {
@@ -166,11 +185,16 @@ impl Reading<'_> {
     /// told and costs itself.
     fn lines(&self, part: Part, span: Span, read: &mut Read, mut each: impl FnMut(&mut Read, &LineReader, u64)) {
         let path = plain_path(self.folder, part, span);
-        let frames = load(self.files, self.folder, part, span).map_err(StoreError::at(&path, "read"));
-        let frames = frames.unwrap_or_else(|error| {
-            read.skipped.push(error.to_string());
-            Vec::new()
-        });
+        let frames = match load(self.files, self.folder, part, span).map_err(StoreError::at(&path, "read")) {
+            Ok(frames) => {
+                read.gone += usize::from(frames.is_empty());
+                frames
+            }
+            Err(error) => {
+                read.skipped.push(error.to_string());
+                Vec::new()
+            }
+        };
         let mut reader = LineReader::default();
         let mut start = 0;
         for frame in &frames {

@@ -4,7 +4,6 @@
 mod common;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{HOUR_MS, KEEP, START_MS, Seeded, day_of, id, look, names, open};
 use lnk_schema::Measure;
@@ -388,37 +387,4 @@ fn random_damage_never_stops_a_reader_or_a_start() {
             }
         }
     }
-}
-
-#[test]
-fn a_reader_beside_the_writer_sees_every_turn_once() {
-    let at = tempfile::tempdir().unwrap();
-    let store = open(at.path());
-    store.append(&look(START_MS, 1, 1), "{}").unwrap();
-    let over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let reader = scope.spawn(|| {
-            let (mut last, mut reads) = (0, 0_u64);
-            while !over.load(Ordering::Relaxed) || reads < 10 {
-                let found = read_day(at.path(), START_MS + 12 * HOUR_MS, None).unwrap();
-                let seen = turns(&found);
-                assert!(seen >= last, "{seen} turns after {last}");
-                assert_eq!(found.skipped, Vec::<String>::new());
-                (last, reads) = (seen, reads + 1);
-            }
-            (last, reads)
-        });
-        // A look every ten minutes: an hour turns, is compressed and summed up every sixth.
-        scope.spawn(|| {
-            for n in 1..60 {
-                store.append(&look(START_MS + n * 600_000, n + 1, 1), "{}").unwrap();
-                assert!(store.tidy(START_MS + n * 600_000).is_empty());
-                store.write_day().unwrap();
-            }
-            over.store(true, Ordering::Relaxed);
-        });
-        let (last, reads) = reader.join().unwrap();
-        assert_eq!(last, 60);
-        assert!(reads >= 10);
-    });
 }
