@@ -22,7 +22,7 @@ fn write(folder: &Path, store: &Store, taken: &AtomicU64) {
         let look = look(START_MS + n * 600_000, n + 1, 1);
         taken.store(n + 1, Ordering::Release);
         store.append(&look, "{}").unwrap();
-        store.write_now(&look, 600_000, None).unwrap();
+        store.write_now(&look, 600_000, None, serde_json::Value::Null).unwrap();
         assert_eq!(store.tidy(look.at_ms).len(), 0);
         store.write_day().unwrap();
     }

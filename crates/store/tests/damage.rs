@@ -232,13 +232,15 @@ fn two_files_of_one_span_are_read_once_and_made_one() {
     let header = &plain[..line_end(0)];
     let (half, tail) = (&plain[..line_end(5)], &plain[line_end(5)..]);
     let half_packed = zstd_of(half);
-    let other = [header, &plain[line_end(0)..line_end(1)]].concat();
+    let other = String::from_utf8([header, &plain[line_end(0)..line_end(1)]].concat()).unwrap();
+    let other = other.replace(r#"{"t":1796072400"#, r#"{"t":1796072401"#).into_bytes();
     let mut damaged = packed.clone();
     damaged[packed.len() / 2] ^= 1;
-    let rows: [Row<'_>; 6] = [
+    let rows: [Row<'_>; 7] = [
         ("equal", &plain, &packed, 10, 0),
         ("the plain one grew", &plain, &half_packed, 10, 0),
         ("merged already", tail, &packed, 10, 0),
+        ("read before it was whole", half, &packed, 10, 0),
         ("opened again", &other, &packed, 11, 0),
         ("damaged", &plain, &damaged, 10, 0),
         ("empty", &plain, b"", 10, 0),
