@@ -132,7 +132,6 @@ export class Sender {
     if (target === undefined) this.#exporter = undefined;
     // What was wrong may be right now.
     [this.#failures, this.#notBefore, this.#mostUnits, this.#isUnsent] = [0, -Infinity, MOST_UNITS, false];
-    this.#log.tell('export', []);
   }
 
   #begin(): void {
