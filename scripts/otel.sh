@@ -12,7 +12,7 @@ PROMETHEUS=v0.316.0
 
 command -v go >/dev/null || { echo "otel: can't run here: Go is missing (https://go.dev/dl)" >&2; exit 77; }
 
-stamp=$(cat "$0" test/otel/collector.yaml test/otel/oracle/go.* test/otel/oracle/*.go | sha256sum)
+stamp=$(cat scripts/otel.sh test/otel/collector.yaml test/otel/oracle/go.* test/otel/oracle/*.go | sha256sum)
 bin=$PWD/target/otel/bin
 build() {
   rm -rf target/otel

@@ -5,7 +5,7 @@ import { type Exporter, newExporter } from '../native/otlp';
 import type { NativeLook } from '../native/store';
 import { settingsStamp } from '../settings/settings';
 import type { Log } from '../watch/log';
-import { Transport } from './post';
+import type { Transport } from './post';
 import { readTarget, type Target, TargetError } from './settings';
 import { newState, readState, type State, writeState } from './state';
 import { judge, type Verdict, wordsOf } from './verdict';
@@ -49,7 +49,7 @@ export class Sender {
   readonly #folder: string;
   readonly #log: Pick<Log, 'say' | 'tell'>;
   readonly #clock: Clock;
-  readonly #transport: Transport;
+  #transport: Transport | undefined;
   #target: Target | undefined;
   #stamp: string | undefined;
   #exporter: Exporter | undefined;
@@ -63,7 +63,7 @@ export class Sender {
   #notBefore = -Infinity;
   #mostUnits = MOST_UNITS;
 
-  constructor(folder: string, log: Pick<Log, 'say' | 'tell'>, clock = SYSTEM, transport = new Transport()) {
+  constructor(folder: string, log: Pick<Log, 'say' | 'tell'>, clock = SYSTEM, transport?: Transport) {
     this.#folder = folder;
     this.#log = log;
     this.#clock = clock;
@@ -102,7 +102,7 @@ export class Sender {
     if (this.#isUnsent && this.#target !== undefined && this.#isTime()) this.#begin();
     await this.#sending;
     cancel();
-    if (this.#state !== undefined) writeState(this.#folder, this.#state);
+    if (this.#state !== undefined) await writeState(this.#folder, this.#state);
   }
 
   #isTime(): boolean {
@@ -132,7 +132,6 @@ export class Sender {
     if (target === undefined) this.#exporter = undefined;
     // What was wrong may be right now.
     [this.#failures, this.#notBefore, this.#mostUnits, this.#isUnsent] = [0, -Infinity, MOST_UNITS, false];
-    this.#log.tell('export', []);
   }
 
   #begin(): void {
@@ -155,7 +154,11 @@ export class Sender {
   /** Sends the last look, in as many requests as it takes, until one isn't taken. */
   async #send(target: Target, exporter: Exporter, signal: AbortSignal): Promise<Verdict> {
     const all: Verdict = { kind: 'taken', rejected: 0, isPartial: false };
-    for (const { body, only, units } of this.#requests(exporter)) {
+    // All are made before the first is sent: the next look may come meanwhile.
+    const requests = this.#requests(exporter);
+    // Loaded only where something is sent: HTTP and TLS are megabytes that a watcher holds for as long as it runs.
+    this.#transport ??= new (await import('./post')).Transport();
+    for (const { body, only, units } of requests) {
       let verdict: Verdict;
       try {
         verdict = judge(await this.#transport.post(target, body, signal), this.#clock.now());
@@ -176,7 +179,7 @@ export class Sender {
     return all;
   }
 
-  /** The requests of the last look. All are made before the first is sent: the next look may come meanwhile. */
+  /** The requests of the last look. */
   #requests(exporter: Exporter): { body: Uint8Array; only: string | null; units: number }[] {
     const [all, most] = [exporter.units, this.#mostUnits];
     return Array.from({ length: Math.ceil(all / most) }, (_, at) => at * most).flatMap((from) => {
@@ -186,7 +189,7 @@ export class Sender {
     });
   }
 
-  #settle(target: Target, verdict: Verdict): void {
+  async #settle(target: Target, verdict: Verdict): Promise<void> {
     // Another target was set meanwhile: it has nothing to do with this one's answer.
     if (target !== this.#target) return;
     const { host } = target.endpoint;
@@ -206,7 +209,7 @@ export class Sender {
       state.failure = why;
       this.#log.tell('export', [`${host} ${why}.`]);
     }
-    writeState(this.#folder, state);
+    await writeState(this.#folder, state);
   }
 
   #wait(askedMs: number | undefined): void {

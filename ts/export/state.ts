@@ -1,7 +1,8 @@
 // How sending went, in `export.json` of the measure folder: what the watcher's sender leaves for `export`, `status` and
 // `check`, which are other processes.
 
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isObject, parseObject } from '../json';
 
@@ -45,13 +46,13 @@ export function readState(folder: string, host: string): State {
 }
 
 /** Replaces the file, whole and only this user's. What can't be written isn't: sending goes on. */
-export function writeState(folder: string, state: State): void {
+export async function writeState(folder: string, state: State): Promise<void> {
   const temporary = `${statePath(folder)}.${process.pid}.tmp`;
   try {
-    writeFileSync(temporary, `${JSON.stringify(state)}\n`, { mode: 0o600, flag: 'wx' });
-    renameSync(temporary, statePath(folder));
+    await writeFile(temporary, `${JSON.stringify(state)}\n`, { mode: 0o600, flag: 'wx' });
+    await rename(temporary, statePath(folder));
   } catch {
-    rmSync(temporary, { force: true });
+    await rm(temporary, { force: true }).catch(() => undefined);
   }
 }
 
