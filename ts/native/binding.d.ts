@@ -152,6 +152,7 @@ export declare function encodeLevels(look: BindingLook): Buffer | null
  * measure. Throws if it isn't that, and says what isn't.
  */
 export declare function encodeUnits(json: string): string | null
+
 /** Ends this process at once as a command ended: with its exit code, or by its signal. */
 export declare function endAs(code: number, signal?: number | undefined | null): void
 

@@ -6,13 +6,15 @@
 
 import { randomBytes } from 'node:crypto';
 import { appendFileSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
 import { isatty } from 'node:tty';
 import { machineId, makeMeasureFolder, measureFolder } from '../agents/folder';
 import { codeOf, messageOf } from '../errors';
 import { endAs, NativeRun, NotStarted, type Outcome } from '../native/run';
 import { paint, wantsColor } from '../show/paint';
 import { showReceipt } from '../show/receipt';
-import { bootMs, GROUP_PREFIX, place, RunFiles, startOf, type Who } from './home';
+import { bootMs, GROUP_PREFIX, place, RunFiles, startOf, type Who, writeTraffic } from './home';
+import type { Meter } from './meter';
 import type { RunOptions } from './options';
 import { receiptOf } from './receipt';
 
@@ -24,28 +26,35 @@ const MOST_OF_A_NAME = 99;
 /** Runs a command, and ends this process as it ended. */
 export async function run(options: RunOptions): Promise<number> {
   const agent = claim(options.name);
+  const metering = options.meter ? await meter(agent) : undefined;
   const startedMs = Date.now();
   let native: NativeRun;
   try {
     native = new NativeRun({
       words: options.words,
-      variables: agent.files === undefined ? [] : [['LNK_MEASURES', agent.files.measures]],
+      variables: [...(agent.files === undefined ? [] : [['LNK_MEASURES', agent.files.measures] as const]), ...(metering?.meter.variables ?? [])],
       group: `${GROUP_PREFIX}${process.pid}-${randomBytes(4).toString('hex')}`,
       folder: process.cwd(),
     });
   } catch (error) {
     agent.end();
+    await metering?.close();
     if (!(error instanceof NotStarted)) throw error;
     say(`lnk measure run: ${error.message}\n`);
-    return error.code;
+    return endAs({ code: error.code, signal: null });
   }
   agent.began(native, startedMs);
-  const notes = setInterval(() => agent.note(native), NOTE_MS);
+  const note = (): void => {
+    agent.note(native);
+    metering?.note();
+  };
+  const notes = setInterval(note, NOTE_MS);
   const outcome = await native.wait();
   clearInterval(notes);
-  agent.note(native);
+  await metering?.close();
+  note();
   agent.ended(outcome);
-  const receipt = receiptOf({ agent, startedMs, endedMs: Date.now(), outcome, startedIn: native.startedIn, cold: agent.cold, metered: undefined });
+  const receipt = receiptOf({ agent, startedMs, endedMs: Date.now(), outcome, startedIn: native.startedIn, cold: agent.cold, metered: metering?.meter.counts() });
   if (options.receipt !== undefined) {
     try {
       writeFileSync(options.receipt, `${JSON.stringify(receipt, undefined, 2)}\n`);
@@ -55,6 +64,48 @@ export async function run(options: RunOptions): Promise<number> {
   }
   if (!options.quiet) say(`${agent.problem}${showReceipt(receipt, paint(wantsColor({ isTTY: isatty(2) }, process.env)))}`);
   return endAs(outcome);
+}
+
+/** The route and the proxy of a run, what they counted told to the watcher. */
+async function meter(agent: RunAgent): Promise<{ meter: Meter; note(): void; close(): Promise<void> }> {
+  const { startMeter } = await import('./meter');
+  const { TokenLedger } = await import('../route/ledger');
+  // Not while it runs: the screen is the command's.
+  const ledger = new TokenLedger(join(measureFolder(), 'tokens'), (problem) => (agent.problem ||= `lnk measure: ${problem}\n`));
+  let told = '';
+  let asked = false;
+  const note = (): void => {
+    const { in: received, out, requests } = meter.counts();
+    const entry = { agent: agent.id, proxy: meter.proxy, since: meter.since, in: received, out, model: requests > 0 };
+    const text = JSON.stringify(entry);
+    if (agent.files === undefined || text === told) return;
+    told = text;
+    try {
+      writeTraffic(agent.files, entry);
+    } catch (error) {
+      agent.problem ||= `lnk measure: the watcher may not know this run's traffic: ${messageOf(error)}\n`;
+    }
+  };
+  // That its model passes here is told before its harness can report the same tokens.
+  const meter = await startMeter(agent.id, process.env, ledger, () => {
+    if (asked || meter.counts().requests === 0) return;
+    asked = true;
+    note();
+  }).catch((error: unknown) => {
+    agent.end();
+    throw error;
+  });
+  const names = [...new Set(meter.variables.map(([name]) => name.toUpperCase()))].join(', ');
+  say(`lnk measure: sets ${names} for ${agent.name} alone, to count its tokens and bytes; some harnesses behave differently behind another base URL.\n`);
+  note();
+  return {
+    meter,
+    note,
+    close: async () => {
+      await meter.close();
+      await ledger.close().catch((error: unknown) => (agent.problem ||= `lnk measure: ${messageOf(error)}\n`));
+    },
+  };
 }
 
 /** Writes to stderr, whatever it is and whoever has made it non-blocking. */

@@ -8,6 +8,7 @@ import { isName } from '../names';
 export interface RunOptions {
   /** What the agent is called; after its program where nobody says. */
   name: string;
+  meter: boolean;
   quiet: boolean;
   /** Where the receipt goes as JSON. */
   receipt?: string;
@@ -24,7 +25,7 @@ export const LONGEST_NAME = 32;
  * @throws {Misuse} an option isn't there, or there is no command
  */
 export function parseRunOptions(args: readonly string[]): RunOptions | 'help' {
-  const options: { name?: string; quiet: boolean; receipt?: string } = { quiet: false };
+  const options: { name?: string; meter: boolean; quiet: boolean; receipt?: string } = { meter: false, quiet: false };
   let at = 0;
   for (; at < args.length; at++) {
     const arg = args[at] ?? '';
@@ -38,7 +39,8 @@ export function parseRunOptions(args: readonly string[]): RunOptions | 'help' {
     if (option === '--help' || option === '-h') return 'help';
     if (option === '--name') options.name = value();
     else if (option === '--receipt') options.receipt = value();
-    else if (joined !== undefined && option === '--quiet') throw new Misuse(`${option} takes no value.`);
+    else if (joined !== undefined && (option === '--meter' || option === '--quiet')) throw new Misuse(`${option} takes no value.`);
+    else if (option === '--meter') options.meter = true;
     else if (option === '--quiet') options.quiet = true;
     else throw new Misuse(`There is no option ${option}. What is the command's goes after --: lnk measure run -- CMD ${arg}`);
   }

@@ -58,7 +58,7 @@ function folderText({ files, bytes: grown, about, why }: Receipt['folder']): str
 
 function networkLines(value: (name: string) => number | undefined): [string, string][] {
   const [received, sent] = [value('network.in.sum'), value('network.out.sum')];
-  if (received === undefined || sent === undefined) return [['network', 'not counted, nor tokens']];
+  if (received === undefined || sent === undefined) return [['network', 'not counted, nor tokens: --meter counts them']];
   const requests = value('requests.model.sum') ?? 0;
   const unmetered = value('requests.unmetered.sum') ?? 0;
   const cached = value('tokens.cached.sum') ?? 0;

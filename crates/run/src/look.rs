@@ -203,28 +203,25 @@ impl Looker {
             Candidate::of(member.identity.pid, memory, member.resident_bytes, member.faults, self.look)
         });
         let chosen = self.budget.choose(candidates.collect());
-        let mut waiting = 0;
         for pid in chosen {
             let Some(member) = self.members.iter().find(|member| member.identity.pid == pid) else { continue };
             let memory = self.memories.entry(member.identity).or_default();
             match self.processes.ask_memory(member.identity) {
-                Ok(()) => {
-                    memory.in_flight = true;
-                    waiting += 1;
-                }
+                Ok(()) => memory.in_flight = true,
                 Err(absent) => memory.note(Err(absent), 0.0, member.resident_bytes, member.faults, self.look),
             }
         }
         let deadline = Instant::now() + wait;
-        while waiting > 0
+        // Those too that an earlier look asked for.
+        while self.memories.values().any(|memory| memory.in_flight)
             && let Some((identity, read, usec)) = self.processes.next_memory(deadline)
         {
-            waiting -= 1;
             self.budget.spend(usec);
+            let Some(memory) = self.memories.get_mut(&identity) else { continue };
+            // Of one that has ended meanwhile nothing is left to be read again.
             let member = self.members.iter().find(|member| member.identity == identity);
-            if let (Some(member), Some(memory)) = (member, self.memories.get_mut(&identity)) {
-                memory.note(read, usec, member.resident_bytes, member.faults, self.look);
-            }
+            let (resident, faults) = member.map_or((0, 0), |member| (member.resident_bytes, member.faults));
+            memory.note(read, usec, resident, faults, self.look);
         }
     }
 
@@ -295,6 +292,7 @@ impl Looker {
         }
         self.list();
         self.look += 1;
+        self.read_memory(LAST_WAIT);
         for memory in self.memories.values_mut() {
             *memory = Memory::default();
         }

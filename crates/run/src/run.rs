@@ -216,13 +216,8 @@ fn absent_seen(why: &str) -> Seen {
 
 fn outcome_of(end: End, wall: Duration, reaped: &Reaped, seen: Seen, left: Vec<Left>) -> Outcome {
     let cpu_usec = left.iter().map(|left| left.cpu_usec).sum::<u64>() + reaped.cpu_usec;
-    let disk = left.iter().try_fold(reaped.disk, |sum, left| {
-        Some(
-            sum.zip(left.disk)
-                .map(|(sum, of)| DiskBytes { read: sum.read + of.read, written: sum.written + of.written }),
-        )
-    });
-    let disk = disk.flatten();
+    let add = |sum: DiskBytes, of: DiskBytes| DiskBytes { read: sum.read + of.read, written: sum.written + of.written };
+    let disk = left.iter().try_fold(reaped.disk, |sum, left| Some(add(sum, left.disk?)));
     let (code, signal) = match end {
         End::Code(code) => (Some(code), None),
         End::Signal(signal) => (None, Some(signal)),

@@ -1,15 +1,14 @@
 //! Waiting for the command, and for whatever it leaves to this process.
 //!
 //! As its descendants' reaper this process is handed every one whose parent ends. In the process that runs a command
-//! nobody else starts children, so every child there is belongs to the command; each is looked at as it has ended, while
-//! the kernel still has its counts, and then reaped.
+//! nobody else starts children, so every child there is belongs to the command, and the kernel gives with each one's end
+//! what it took.
 
 #![allow(unsafe_code, reason = "waitid, wait4 and prctl with what they fill in have no safe face")]
 
 use std::time::{Duration, Instant};
 
 use lnk_sample::DiskBytes;
-use lnk_sample::parse::io::parse_io;
 
 use crate::signals;
 
@@ -24,8 +23,8 @@ pub struct Reaped {
     pub cpu_usec: u64,
     /// The most memory any one process was seen by the kernel to hold, shared pages in full, in bytes.
     pub largest_bytes: u64,
-    /// Bytes read from and written to disk. `None` once one of them didn't say.
-    pub disk: Option<DiskBytes>,
+    /// Bytes read from and written to disk.
+    pub disk: DiskBytes,
     /// When the main process had ended.
     pub ended_at: Instant,
     /// How long before it was last asked to.
@@ -62,7 +61,7 @@ pub(crate) fn until_ended(main: i32) -> std::io::Result<(End, Reaped)> {
     let mut reaped = Reaped {
         cpu_usec: 0,
         largest_bytes: 0,
-        disk: Some(DiskBytes::default()),
+        disk: DiskBytes::default(),
         ended_at: Instant::now(),
         asked_to_end: None,
         left: false,
@@ -144,10 +143,8 @@ fn is_stopped(pid: i32) -> bool {
     lnk_sample::parse::stat::parse_stat(&stat).is_some_and(|stat| stat.state == b'T')
 }
 
-/// Reaps a process that has ended, having read what its end takes away.
+/// Reaps a process that has ended: what it took, and those it reaped.
 fn reap(pid: i32, reaped: &mut Reaped) -> std::io::Result<End> {
-    // The kernel has added up the bytes of those this one reaped in turn. Readable until it is reaped itself.
-    let disk = std::fs::read(format!("/proc/{pid}/io")).ok().and_then(|file| parse_io(&file));
     let mut status = 0;
     // SAFETY: an all-zero rusage is a valid one, and both places outlive the call.
     let (waited, usage) = unsafe {
@@ -160,11 +157,11 @@ fn reap(pid: i32, reaped: &mut Reaped) -> std::io::Result<End> {
     let usec = |time: libc::timeval| u64::try_from(time.tv_sec * 1_000_000 + time.tv_usec).unwrap_or(0);
     reaped.cpu_usec += usec(usage.ru_utime) + usec(usage.ru_stime);
     reaped.largest_bytes = reaped.largest_bytes.max(u64::try_from(usage.ru_maxrss).unwrap_or(0) << 10);
-    let bytes = disk.and_then(|io| Some((io.read_bytes?, io.write_bytes?)));
-    reaped.disk = reaped
-        .disk
-        .zip(bytes)
-        .map(|(so_far, (read, written))| DiskBytes { read: so_far.read + read, written: so_far.written + written });
+    // What /proc/<pid>/io says in bytes, in halves of a kibibyte, and of those it reaped in turn (task_io_get_inblock in
+    // linux/task_io_accounting_ops.h). That file itself newer kernels show of an ended process to root alone.
+    let bytes = |blocks: i64| u64::try_from(blocks).unwrap_or(0) << 9;
+    reaped.disk.read += bytes(usage.ru_inblock);
+    reaped.disk.written += bytes(usage.ru_oublock);
     Ok(if libc::WIFSIGNALED(status) {
         End::Signal(libc::WTERMSIG(status))
     } else {
