@@ -5,10 +5,14 @@ import { join } from 'node:path';
 import { codeOf, Failure } from '../errors';
 import { parseObject } from '../json';
 import { isName } from '../names';
+import { isForgotten, parseMark, RunFiles, runningOf } from '../run/home';
 import { type Agent, parseAgent } from './agent';
 import { parseSandbox, type Traffic } from './link';
 
-/** The runs there are (one file each, an agent as in contract 1), and what was skipped. */
+/**
+ * The runs there are (one file each, an agent as in contract 1), and what was skipped. What is left of a run that was
+ * killed, and has nobody left, is removed by whoever sees it; so is that of one that ended a while ago.
+ */
 export function readRuns(folder: string, machineId: string): { agents: Agent[]; problems: string[] } {
   const agents: Agent[] = [];
   const problems: string[] = [];
@@ -17,9 +21,16 @@ export function readRuns(folder: string, machineId: string): { agents: Agent[]; 
     // What a file is called is not ours to repeat, unless it keeps the rule.
     const shown = isName(name) ? path : `A file in ${join(folder, 'runs')}`;
     try {
-      const agent = parseAgent(parseObject(readFileSync(path, 'utf8')), machineId);
+      const entry = parseObject(readFileSync(path, 'utf8'));
+      const mark = parseMark(entry['run']);
+      if (isForgotten(mark)) {
+        new RunFiles(folder, decodeURIComponent(name.slice(0, -'.json'.length))).forget();
+        continue;
+      }
+      const agent = parseAgent(entry, machineId);
       if ('problem' in agent) problems.push(`${shown} was skipped: it ${agent.problem}.`);
-      else agents.push(agent);
+      // A number may be somebody else's by now.
+      else agents.push(mark === undefined ? agent : { ...agent, pids: agent.pids.filter((pid) => runningOf(mark).includes(pid)) });
     } catch (error) {
       // A run that ended meanwhile took its file with it.
       if (codeOf(error) !== 'ENOENT') problems.push(`${shown} was skipped: it ${error instanceof Failure ? error.message : `can't be read (${codeOf(error) ?? 'no reason given'})`}.`);

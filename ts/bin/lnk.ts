@@ -25,6 +25,7 @@ async function main(args: string[]): Promise<number> {
 
 async function measure(args: string[]): Promise<number> {
   if (args[0] === '--version') return print(`${version}\n`);
+  if (args[0] === 'run') return runOrHelp(args.slice(1));
   const asksHelp = args[0] === 'help' || args.slice(0, endOfOptions(args)).some((arg) => HELP.has(arg));
   const words = args[0] === 'help' ? args.slice(1) : args;
   const word = words[0] === undefined || words[0].startsWith('-') ? '' : words[0];
@@ -36,6 +37,15 @@ async function measure(args: string[]): Promise<number> {
   const others = word === '' ? await Promise.all([...routes].filter(([other]) => other !== '').map(([, other]) => other())) : [];
   printHelp(command, program, others);
   return 0;
+}
+
+/** `run`, by a way of its own: the standard streams are the command's, and stay as they are. */
+async function runOrHelp(args: string[]): Promise<number> {
+  const { parseRunOptions } = await import('../run/options');
+  const options = parseRunOptions(args);
+  if (options === 'help') return measure(['help', 'run']);
+  const { run } = await import('../run');
+  return run(options);
 }
 
 /** Where options end: at `--`, or with the last word. */
@@ -84,12 +94,18 @@ function fail(error: unknown): number {
   return 1;
 }
 
-// A reader that has seen enough (`| head -1`) is no error.
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on('error', (error) => {
-    if (codeOf(error) !== 'EPIPE') throw error;
-  });
+/** A reader that has seen enough (`| head -1`) is no error. */
+function forgiveReaders(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error) => {
+      if (codeOf(error) !== 'EPIPE') throw error;
+    });
+  }
 }
+
+// Not for a command that is run: even to listen for an error opens the streams it is to have.
+const isRun = process.argv[isMeasureAlone ? 2 : 3] === 'run';
+if (!isRun) forgiveReaders();
 
 // Until a command has said how it ended, ending is a failure.
 process.exitCode = 1;

@@ -12,6 +12,7 @@ export const routes: ReadonlyMap<string, () => Promise<LnkCommandClass>> = new M
   ['settings', async () => (await import('../cli/settings')).SettingsCommand],
   ['route', async () => (await import('../cli/route')).RouteCommand],
   ['export', async () => (await import('../cli/export')).ExportCommand],
+  ['run', async () => (await import('../cli/run')).RunCommand],
   ['check', async () => (await import('../cli/check')).CheckCommand],
   ['delete', async () => (await import('../cli/delete')).DeleteCommand],
 ]);

@@ -65,6 +65,22 @@ export declare class Look {
 }
 export type BindingLook = Look
 
+/** A command that runs, and this process around it. */
+export declare class Run {
+  /**
+   * Starts a command, once in a process's life. `plan` is JSON: `{words, variables: [[NAME, VALUE or null]], group,
+   * folder}`. Throws where it can't be started; the message is then JSON: `{code, message}`.
+   */
+  constructor(plan: string)
+  /** Who it is, as JSON: `{pid, start, cgroup, groupDirs}`. */
+  get who(): string
+  /** Seconds from its start until it first came to rest; null until then. */
+  get startedIn(): number | null
+  /** Waits until it has ended: what it took, as JSON. To be asked once. */
+  wait(): Promise<string>
+}
+export type BindingRun = Run
+
 /** Looks at this machine, again and again: what is kept from look to look makes each one cheap and right. */
 export declare class Sampler {
   /** `options` is JSON: `{pssBudgetMs?, root?}`. Throws if there is no `/proc` to look at. */
@@ -136,6 +152,9 @@ export declare function encodeLevels(look: BindingLook): Buffer | null
  * measure. Throws if it isn't that, and says what isn't.
  */
 export declare function encodeUnits(json: string): string | null
+
+/** Ends this process at once as a command ended: with its exit code, or by its signal. */
+export declare function endAs(code: number, signal?: number | undefined | null): void
 
 /** Whether a request is for a model's answer. */
 export declare function isAnswer(method: string, path: string): boolean

@@ -7,7 +7,7 @@ import { isName } from '../names';
 import { answerRequest } from './answer';
 import type { TokenLedger } from './ledger';
 import { passUpgrade } from './upgrade';
-import { Upstream } from './upstream';
+import { type AgentMaker, Upstream } from './upstream';
 
 /** What a route is made with. */
 export interface ModelRouteOptions {
@@ -19,6 +19,8 @@ export interface ModelRouteOptions {
   ledger: TokenLedger;
   /** What each request's path must begin with, such as `/` and a secret; all else is a 404. Nothing where it isn't said. */
   prefix?: string;
+  /** Makes the connections to the provider, where that is not this machine's own way. */
+  agents?: AgentMaker;
   /** Called when the counts have changed. */
   onChange?: (counts: Readonly<RouteCounts>) => void;
   /** Is told why the upstream gave no answer, once for a reason until it is another one or the upstream answers. Never of what passed. */
@@ -78,12 +80,12 @@ export interface RouteParts {
  * @throws {Failure} the URL or the agent's ID is none
  */
 export function modelRoute(options: ModelRouteOptions): ModelRoute {
-  const { to, agent, ledger, prefix = '', onChange, say } = options;
+  const { to, agent, ledger, prefix = '', agents, onChange, say } = options;
   if (!isName(agent)) throw new Failure(`${JSON.stringify(agent)} is no agent's ID: 1 to 64 of letters, digits and ._:/@-`);
   const counts: RouteCounts = {
     requests: 0, unmetered: 0, input: 0, output: 0, cached: 0, cacheWritten: 0, failed: 0, lastStatus: 0, bytesIn: 0, bytesOut: 0,
   };
-  const upstream = new Upstream(to);
+  const upstream = new Upstream(to, agents);
   let said: string | undefined;
   const changed = (): void => onChange?.(counts);
   const parts: RouteParts = {

@@ -8,6 +8,11 @@ import { codeOf, Failure } from '../errors';
 /** A free connection is closed before servers close theirs (Node's own after 5 s), so that no request meets a closed one. */
 const FREE_MS = 4000;
 
+/** Makes what holds connections to an upstream. */
+export type AgentMaker = (isTls: boolean, options: http.AgentOptions) => http.Agent;
+
+const directly: AgentMaker = (isTls, options) => (isTls ? new https.Agent(options) : new http.Agent(options));
+
 /** Requests to one provider or local runtime. */
 export class Upstream {
   /** `host:port`, as it is said in errors. */
@@ -15,14 +20,15 @@ export class Upstream {
   readonly #url: URL;
   readonly #base: string;
   readonly #agent: http.Agent;
+  readonly #agents: AgentMaker;
 
   /** @throws {Failure} the URL is none that a route can lead to; the message holds none of its secrets */
-  constructor(to: string | URL) {
+  constructor(to: string | URL, agents: AgentMaker = directly) {
     this.#url = parseUrl(to);
     this.host = this.#url.host;
     this.#base = this.#url.pathname.replace(/\/+$/, '');
-    const options = { keepAlive: true, timeout: FREE_MS };
-    this.#agent = this.#isTls ? new https.Agent(options) : new http.Agent(options);
+    this.#agents = agents;
+    this.#agent = agents(this.#isTls, { keepAlive: true, timeout: FREE_MS });
   }
 
   get #isTls(): boolean {
@@ -40,7 +46,7 @@ export class Upstream {
       // Node's types know the object alone; the array is in its documentation.
       headers: headers as unknown as http.OutgoingHttpHeaders,
       setHost: false,
-      agent: upgrade ? false : this.#agent,
+      agent: upgrade ? this.#agents(this.#isTls, {}) : this.#agent,
     });
   }
 

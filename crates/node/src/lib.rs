@@ -6,6 +6,7 @@ mod gather;
 mod ledger;
 mod lock;
 mod otlp;
+mod run;
 mod sampler;
 mod schema;
 mod store;

@@ -214,7 +214,11 @@ pub fn v2_path(root: &Path, pid: u32) -> Result<Vec<u8>, Absent> {
     Ok(membership.path.to_vec())
 }
 
-fn read_membership<'b>(root: &Path, pid: u32, buffer: &'b mut Vec<u8>) -> Result<&'b [u8], Absent> {
+/// Reads `proc/<pid>/cgroup` below `root`, for [`parse_cgroup`].
+///
+/// # Errors
+/// [`Why::Gone`] if the process is; whatever else reading says.
+pub fn read_membership<'b>(root: &Path, pid: u32, buffer: &'b mut Vec<u8>) -> Result<&'b [u8], Absent> {
     let path = root.join(format!("proc/{pid}/cgroup"));
     let path = path.to_str().ok_or_else(|| Absent::invalid(PID_CGROUP, "path in UTF-8"))?;
     KernelFile::open(CWD, path, PID_CGROUP)?.read(buffer)

@@ -94,7 +94,10 @@ impl Layout {
     }
 
     /// The directory of a version 2 group.
-    pub(super) fn v2_dir(&self, path: &[u8]) -> Result<PathBuf, Absent> {
+    ///
+    /// # Errors
+    /// As [`Group::open`](super::cgroup::Group::open) has them for a path.
+    pub fn v2_dir(&self, path: &[u8]) -> Result<PathBuf, Absent> {
         if self.v2.is_empty() {
             return Err(Absent::new(Why::Unsupported, CGROUP, "no version 2 hierarchy is mounted"));
         }
@@ -102,7 +105,10 @@ impl Layout {
     }
 
     /// The directory of a version 1 group, in the hierarchy that has `controller`, and that hierarchy's own.
-    pub(super) fn v1_dirs(&self, controller: &[u8], path: &[u8]) -> Result<(PathBuf, &Path), Absent> {
+    ///
+    /// # Errors
+    /// As [`Layout::v2_dir`].
+    pub fn v1_dirs(&self, controller: &[u8], path: &[u8]) -> Result<(PathBuf, &Path), Absent> {
         let mut hierarchies = self.v1.iter().filter(|(options, _)| has(options, controller)).map(|(_, one)| one);
         let missing = || Absent::new(Why::Unsupported, CGROUP, "no hierarchy with this controller is mounted");
         let hierarchy = hierarchies.next().ok_or_else(missing)?;

@@ -1,0 +1,101 @@
+// A run of a command, as the addon has it.
+
+import type { Binding } from './load';
+import { loadNative } from './load';
+import { parseObject } from '../json';
+import { Failure } from '../errors';
+
+/** What is to be run. */
+export interface Plan {
+  words: readonly string[];
+  /** What of the command's environment isn't this process's; null takes a variable out of it. */
+  variables: readonly (readonly [name: string, value: string | null])[];
+  /** What its control group is called. */
+  group: string;
+  /** The folder whose growth is told. */
+  folder: string;
+}
+
+/** A process that goes on after the command has ended. */
+export interface Left {
+  pid: number;
+  start: number;
+  name: string | null;
+  /** Bytes. */
+  memory: number | null;
+}
+
+/** What a command took; what isn't known is null, and `absent` says why. */
+export interface Outcome {
+  code: number | null;
+  signal: number | null;
+  wall: number;
+  cpu: number;
+  cpuBy: 'control-group' | 'processes';
+  peak: number | null;
+  looks: number;
+  groupPeak: number | null;
+  largest: number;
+  started: number | null;
+  mostProcesses: number;
+  diskRead: number | null;
+  diskWritten: number | null;
+  files: number | null;
+  bytes: number | null;
+  about: boolean;
+  ports: number[];
+  stop: number | null;
+  left: Left[];
+  groupRemoved: boolean;
+  absent: [name: string, why: string][];
+}
+
+/** The command could not be started; the exit code is the one a shell would give. */
+export class NotStarted extends Failure {
+  override readonly name = 'NotStarted';
+  readonly code: number;
+
+  constructor(message: string, code: number) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** A command that runs, and this process around it. */
+export class NativeRun {
+  readonly #run: InstanceType<Binding['Run']>;
+  readonly who: { pid: number; start: number | null; cgroup: string | null; groupDirs: string[] };
+
+  /** @throws {NotStarted} there is no such program, or it can't be run */
+  constructor(plan: Plan) {
+    try {
+      this.#run = new (loadNative().Run)(JSON.stringify(plan));
+    } catch (error) {
+      throw notStarted(error);
+    }
+    this.who = JSON.parse(this.#run.who) as NativeRun['who'];
+  }
+
+  /** Seconds until it first came to rest; null until then. */
+  get startedIn(): number | null {
+    return this.#run.startedIn;
+  }
+
+  /** Waits until it has ended. */
+  async wait(): Promise<Outcome> {
+    return JSON.parse(await this.#run.wait()) as Outcome;
+  }
+}
+
+function notStarted(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof Failure) return error;
+  try {
+    const { code, message } = parseObject(error.message);
+    return new NotStarted(String(message), Number(code));
+  } catch {
+    return error;
+  }
+}
+
+/** Ends this process at once as the command ended. */
+export const endAs = ({ code, signal }: Pick<Outcome, 'code' | 'signal'>): never => loadNative().endAs(code ?? 0, signal) as never;

@@ -1,0 +1,239 @@
+// `lnk measure run`: a command as an agent, with this process around it.
+//
+// Nothing here touches process.stdin, stdout or stderr: opening a pipe or a socket as a stream makes it non-blocking, and
+// the command has the very same one. What is said is written straight to descriptor 2, before the command starts and
+// after it has ended.
+
+import { randomBytes } from 'node:crypto';
+import { appendFileSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { isatty } from 'node:tty';
+import { makeMeasureFolder, measureFolder } from '../agents/folder';
+import { machineId } from '../agents/machine';
+import { codeOf, messageOf } from '../errors';
+import { endAs, NativeRun, NotStarted, type Outcome } from '../native/run';
+import { paint, wantsColor } from '../show/paint';
+import { showReceipt } from '../show/receipt';
+import { bootMs, GROUP_PREFIX, place, RunFiles, startOf, type Who, writeTraffic } from './home';
+import type { Meter } from './meter';
+import type { RunOptions } from './options';
+import { receiptOf } from './receipt';
+
+/** How often what is new is written down for the watcher. */
+const NOTE_MS = 1000;
+/** Of one name, runs at the same time. */
+const MOST_OF_A_NAME = 99;
+
+/** Runs a command, and ends this process as it ended. */
+export async function run(options: RunOptions): Promise<number> {
+  const agent = claim(options.name);
+  const metering = options.meter ? await meter(agent) : undefined;
+  const startedMs = Date.now();
+  let native: NativeRun;
+  try {
+    native = new NativeRun({
+      words: options.words,
+      variables: [...(agent.files === undefined ? [] : [['LNK_MEASURES', agent.files.measures] as const]), ...(metering?.meter.variables ?? [])],
+      group: `${GROUP_PREFIX}${process.pid}-${randomBytes(4).toString('hex')}`,
+      folder: process.cwd(),
+    });
+  } catch (error) {
+    agent.end();
+    await metering?.close();
+    if (!(error instanceof NotStarted)) throw error;
+    say(`lnk measure run: ${error.message}\n`);
+    return endAs({ code: error.code, signal: null });
+  }
+  agent.began(native, startedMs);
+  const note = (): void => {
+    agent.note(native);
+    metering?.note();
+  };
+  const notes = setInterval(note, NOTE_MS);
+  const outcome = await native.wait();
+  clearInterval(notes);
+  await metering?.close();
+  note();
+  agent.ended(outcome);
+  const receipt = receiptOf({ agent, startedMs, endedMs: Date.now(), outcome, startedIn: native.startedIn, cold: agent.cold, metered: metering?.meter.counts() });
+  if (options.receipt !== undefined) {
+    try {
+      writeFileSync(options.receipt, `${JSON.stringify(receipt, undefined, 2)}\n`);
+    } catch (error) {
+      say(`lnk measure run: ${options.receipt} can't be written: ${messageOf(error)}\n`);
+    }
+  }
+  if (!options.quiet) say(`${agent.problem}${showReceipt(receipt, paint(wantsColor({ isTTY: isatty(2) }, process.env)))}`);
+  return endAs(outcome);
+}
+
+/** The route and the proxy of a run, what they counted told to the watcher. */
+async function meter(agent: RunAgent): Promise<{ meter: Meter; note(): void; close(): Promise<void> }> {
+  const { startMeter } = await import('./meter');
+  const { TokenLedger } = await import('../route/ledger');
+  // Not while it runs: the screen is the command's.
+  const ledger = new TokenLedger(join(measureFolder(), 'tokens'), (problem) => (agent.problem ||= `lnk measure: ${problem}\n`));
+  let told = '';
+  let asked = false;
+  const note = (): void => {
+    const { in: received, out, requests } = meter.counts();
+    const entry = { agent: agent.id, proxy: meter.proxy, since: meter.since, in: received, out, model: requests > 0 };
+    const text = JSON.stringify(entry);
+    if (agent.files === undefined || text === told) return;
+    told = text;
+    try {
+      writeTraffic(agent.files, entry);
+    } catch (error) {
+      agent.problem ||= `lnk measure: the watcher may not know this run's traffic: ${messageOf(error)}\n`;
+    }
+  };
+  // That its model passes here is told before its harness can report the same tokens.
+  const meter = await startMeter(agent.id, process.env, ledger, () => {
+    if (asked || meter.counts().requests === 0) return;
+    asked = true;
+    note();
+  }).catch((error: unknown) => {
+    agent.end();
+    throw error;
+  });
+  const names = [...new Set(meter.variables.map(([name]) => name.toUpperCase()))].join(', ');
+  say(`lnk measure: sets ${names} for ${agent.name} alone, to count its tokens and bytes; some harnesses behave differently behind another base URL.\n`);
+  note();
+  return {
+    meter,
+    note,
+    close: async () => {
+      await meter.close();
+      await ledger.close().catch((error: unknown) => (agent.problem ||= `lnk measure: ${messageOf(error)}\n`));
+    },
+  };
+}
+
+/** Writes to stderr, whatever it is and whoever has made it non-blocking. */
+function say(text: string): void {
+  let rest = Buffer.from(text);
+  while (rest.length > 0) {
+    try {
+      rest = rest.subarray(writeSync(2, rest));
+    } catch (error) {
+      if (codeOf(error) !== 'EAGAIN') return;
+    }
+  }
+}
+
+/** A run as the watcher sees it. Where nothing can be kept the command runs all the same, and the receipt says so. */
+interface RunAgent {
+  id: string;
+  name: string;
+  files: RunFiles | undefined;
+  /** Whether this is its first run since the machine started. */
+  cold: boolean;
+  /** What couldn't be kept, as a line; else nothing. */
+  problem: string;
+  began(native: NativeRun, startedMs: number): void;
+  note(native: NativeRun): void;
+  ended(outcome: Outcome): void;
+  /** It never began. */
+  end(): void;
+}
+
+function claim(wanted: string): RunAgent {
+  const folder = measureFolder();
+  let machine = '';
+  try {
+    makeMeasureFolder(folder);
+    makeMeasureFolder(`${folder}/runs`);
+    machine = machineId(folder).id;
+    for (let at = 1; at <= MOST_OF_A_NAME; at++) {
+      const name = at === 1 ? wanted : `${wanted}-${at}`;
+      const agent = new KeptAgent(folder, machine, name);
+      if (agent.claim()) return agent;
+    }
+    throw new Error(`${MOST_OF_A_NAME} of that name run`);
+  } catch (error) {
+    const nothing = (): void => undefined;
+    const problem = `lnk measure: this run is in no other screen, since nothing can be kept in ${folder}: ${messageOf(error)}\n`;
+    return { id: `${machine || 'machine'}:run:${wanted}`, name: wanted, files: undefined, cold: true, problem, began: nothing, note: nothing, ended: nothing, end: nothing };
+  }
+}
+
+class KeptAgent implements RunAgent {
+  readonly id: string;
+  readonly name: string;
+  readonly files: RunFiles;
+  cold = true;
+  problem = '';
+  #began = 0;
+  #cgroup: string | undefined;
+  #groupDirs: string[] = [];
+  #hasStarted = false;
+
+  constructor(folder: string, machine: string, name: string) {
+    this.id = `${machine}:run:${name}`;
+    this.name = name;
+    this.files = new RunFiles(folder, name);
+  }
+
+  claim(): boolean {
+    if (!this.files.claim(this.#text([]))) return false;
+    this.cold = !this.files.makeHome(bootMs()).usedSinceBoot;
+    return true;
+  }
+
+  began({ who }: NativeRun, startedMs: number): void {
+    this.#began = startedMs;
+    this.#cgroup = who.cgroup ?? undefined;
+    this.#groupDirs = who.groupDirs;
+    this.#keep(() => this.files.say(this.#text(who.start === null ? [] : [{ pid: who.pid, start: who.start }])));
+  }
+
+  note(native: NativeRun): void {
+    const { startedIn } = native;
+    if (this.#hasStarted || startedIn === null) return;
+    this.#hasStarted = true;
+    this.#time(this.cold ? 'start_cold' : 'start_warm', startedIn);
+  }
+
+  ended({ stop, left, groupRemoved }: Outcome): void {
+    if (stop !== null) this.#time('stop', stop);
+    if (groupRemoved) this.#groupDirs = [];
+    const who = left.map(({ pid, start }) => ({ pid, start }));
+    // What goes on is the agent's still; what doesn't is told of once more.
+    this.#keep(() => this.files.say(this.#text(who, who.length === 0)));
+  }
+
+  end(): void {
+    this.#keep(() => this.files.say(this.#text([], true)));
+  }
+
+  #time(what: string, seconds: number): void {
+    this.#keep(() => appendFileSync(this.files.times, `${JSON.stringify({ t: Date.now() / 1000, [what]: seconds })}\n`, { mode: 0o600 }));
+  }
+
+  #text(who: Who[], ended = false): string {
+    const { id, name, files } = this;
+    const own = startOf(process.pid);
+    const entry = {
+      id,
+      name,
+      running: !ended,
+      ...(this.#began > 0 && { started: this.#began / 1000 }),
+      processes: who.map(({ pid }) => pid),
+      ...(this.#cgroup !== undefined && !ended && { cgroup: this.#cgroup }),
+      home: files.home,
+      settings: files.home,
+      measures: files.measures,
+      folders: [process.cwd()],
+      run: { ...place(), by: own === undefined ? null : { pid: process.pid, start: own }, who, groupDirs: this.#groupDirs, ...(ended && { ended: Date.now() }) },
+    };
+    return `${JSON.stringify(entry)}\n`;
+  }
+
+  #keep(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      this.problem ||= `lnk measure: the watcher may not know this run: ${messageOf(error)}\n`;
+    }
+  }
+}
