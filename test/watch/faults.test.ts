@@ -2,8 +2,10 @@
 
 import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { program } from '../cli/command';
+import { listen } from '../route/place';
 import { runs, until, WatchPlace } from './place';
 
 let place: WatchPlace;
@@ -83,11 +85,17 @@ testWith('killed in the middle of what it does to its files, it starts again una
   expect(day).toBeLessThanOrEqual(now);
 }, 90_000);
 
-testWith('a full disk is told once; looks go on, and are kept again once there is room', withRoot, async () => {
+testWith('a full disk is told once; looks go on and are sent, and are kept again once there is room', withRoot, async () => {
   addAgents([busy(), busy(), busy(), busy(), busy()]);
+  let sent = 0;
+  const collector = createServer((request, response) => {
+    request.resume().on('end', () => response.setHeader('Content-Type', 'application/json').end('{}'));
+    sent++;
+  });
+  const url = await listen(collector);
   expect(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k,mode=700', 'tmpfs', place.measure]).status).toBe(0);
   try {
-    place.writeSettings('every = "1s"\n');
+    place.writeSettings(`every = "1s"\n[export]\nurl = "${url}"\n`);
     await place.lnk('start');
     const { pid } = await place.status();
     await more(1);
@@ -102,7 +110,9 @@ testWith('a full disk is told once; looks go on, and are kept again once there i
       expect(runs(pid)).toBe(true);
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
-    const kept = place.lines().length;
+    const [kept, before] = [place.lines().length, sent];
+    await until('looks that were sent and not kept', () => sent >= before + 2);
+    expect(place.lines()).toHaveLength(kept);
     const told = (subject: string) => place.readLog().match(new RegExp(`${subject}: .*Make room; it goes on by itself`, 'g'))?.length;
     expect([told('keeping'), told('copies')]).toEqual([1, 1]);
     unlinkSync(filler);
@@ -115,6 +125,8 @@ testWith('a full disk is told once; looks go on, and are kept again once there i
   } finally {
     await place.lnk('stop');
     spawnSync('umount', [place.measure]);
+    collector.close();
+    collector.closeAllConnections();
   }
 }, 90_000);
 

@@ -129,6 +129,8 @@ export class Watcher {
       this.#log.tell('keeping', []);
     } catch (error) {
       this.#log.tell('keeping', [messageOf(error)]);
+      // What can't be kept can be sent: without what others said, which a later look has.
+      this.#sender.offer(waiting.look);
       return;
     }
     // A subject of its own: on a full disk a short line may still fit where no copy does, and the one's trouble would end the other's.
