@@ -57,6 +57,23 @@ test('bytes that are gone, none, or shared are read as what they are', () => {
   expect(() => scanner.push(text)).not.toThrow();
 });
 
+test('answers that pass at once, and one after another, are counted each for itself', () => {
+  const answer = (input: number) => Buffer.from(`{"usage":{"prompt_tokens":${input},"completion_tokens":1}}`);
+  const of = (input: number) => ({ metered: true, input, output: 1, cached: 0, cacheWritten: 0 });
+  const first = new UsageScanner(chat);
+  const second = new UsageScanner(chat);
+  first.push(answer(7).subarray(0, 30));
+  second.push(answer(8).subarray(0, 30));
+  first.push(answer(7).subarray(30));
+  expect(first.end()).toEqual(of(7));
+  const third = new UsageScanner(chat);
+  // Over is over, whoever scans with it now.
+  first.push(answer(99));
+  expect([third.end(), first.end()]).toEqual([unmetered, of(7)]);
+  second.push(answer(8).subarray(30));
+  expect(second.end()).toEqual(of(8));
+});
+
 test('a chunk may be changed once it was pushed, whatever its size', () => {
   const text = Buffer.from(`{"choices":"${'x'.repeat(5000)}","usage":{"prompt_tokens":3,"completion_tokens":4}}`);
   for (const size of [1, 100, 511, 512, 2000, 6000]) {

@@ -123,10 +123,15 @@ export declare class Store {
 }
 export type BindingStore = Store
 
-/** Counts one answer's tokens as it passes. */
+/**
+ * Counts one answer's tokens as it passes, then another's: what Node does to make and to collect such an object costs more
+ * than reading a short answer.
+ */
 export declare class UsageScanner {
-  /** `maxEventBytes` that isn't a positive number is the default. */
-  constructor(method: string, path: string, status: number, contentType?: string | undefined | null, contentEncoding?: string | undefined | null, maxEventBytes?: number | undefined | null)
+  /** A scanner of nothing yet. */
+  constructor()
+  /** Begins an answer. `maxEventBytes` that isn't a positive number is the default. */
+  begin(method: string, path: string, status: number, contentType?: string | undefined | null, contentEncoding?: string | undefined | null, maxEventBytes?: number | undefined | null): void
   /** Reads the answer's next bytes. They are only borrowed. */
   push(chunk: Uint8Array): void
   /** The answer is over: `[metered, input, output, cached, cacheWritten]`, or null if it was not a model's. */

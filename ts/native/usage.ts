@@ -35,12 +35,19 @@ export interface Usage {
 const SMALL_BYTES = 512;
 const GATHERED_BYTES = 2048;
 
+type NativeScanner = InstanceType<Binding['UsageScanner']>;
+
+/** Scanners of the addon whose answer is over, for the next ones. */
+const idle: NativeScanner[] = [];
+const MOST_IDLE = 64;
+
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
 /** Counts one answer's tokens as its bytes pass. */
 export class UsageScanner {
-  readonly #scanner: InstanceType<Binding['UsageScanner']>;
+  #scanner: NativeScanner | undefined;
   #isRead = true;
+  #usage: Usage | null = null;
   /** Small chunks, copied one after another, and how many bytes they are. */
   #gathered: Buffer | undefined;
   #length = 0;
@@ -48,7 +55,8 @@ export class UsageScanner {
   /** @throws {NativeError} there is no addon that fits; nothing else throws, and `push` and `end` never do */
   constructor(answer: AnswerHead) {
     const { method, path, status, contentType, contentEncoding, maxEventBytes } = answer;
-    this.#scanner = new (loadNative().UsageScanner)(
+    this.#scanner = idle.pop() ?? new (loadNative().UsageScanner)();
+    this.#scanner.begin(
       textOf(method) ?? 'POST',
       textOf(path) ?? '',
       typeof status === 'number' ? status : 0,
@@ -62,7 +70,7 @@ export class UsageScanner {
   push(chunk: Uint8Array): void {
     try {
       // Bytes that were handed on to another thread are none.
-      if (!this.#isRead || chunk.length === 0) return;
+      if (this.#scanner === undefined || !this.#isRead || chunk.length === 0) return;
       if (chunk.length < SMALL_BYTES && types.isUint8Array(chunk)) this.#gather(chunk);
       else {
         this.#readGathered();
@@ -83,22 +91,26 @@ export class UsageScanner {
 
   #readGathered(): void {
     if (this.#gathered === undefined || this.#length === 0) return;
-    this.#scanner.push(this.#gathered.subarray(0, this.#length));
+    this.#scanner?.push(this.#gathered.subarray(0, this.#length));
     this.#length = 0;
   }
 
   /** The answer is over, wherever it stopped: what it took, or null where it was not a model's. */
   end(): Usage | null {
+    const scanner = this.#scanner;
+    if (scanner === undefined) return this.#usage;
     let counts: number[] | null = [];
     try {
       this.#readGathered();
-      counts = this.#scanner.end();
+      counts = scanner.end();
     } catch {
       this.#isRead = false;
     }
+    this.#scanner = this.#gathered = undefined;
+    if (idle.length < MOST_IDLE) idle.push(scanner);
     if (counts === null) return null;
     const [metered = 0, input = 0, output = 0, cached = 0, cacheWritten = 0] = this.#isRead ? counts : [];
-    return { metered: metered === 1, input, output, cached, cacheWritten };
+    return (this.#usage = { metered: metered === 1, input, output, cached, cacheWritten });
   }
 }
 

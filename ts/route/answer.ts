@@ -20,11 +20,12 @@ export function answerRequest(parts: RouteParts, request: http.IncomingMessage, 
     return;
   }
   const method = request.method ?? 'GET';
-  const upstream = begin(parts, method, path, request, response);
+  const isModels = isAnswer(method, path);
+  const upstream = begin(parts, method, path, isModels, request, response);
   if (upstream === undefined) return;
   if (continues) upstream.on('continue', () => response.writeContinue());
   upstream.on('information', ({ statusCode, rawHeaders }) => passInformation(response, statusCode, rawHeaders));
-  upstream.on('response', (answer) => passAnswer(parts, method, path, answer, response));
+  upstream.on('response', (answer) => passAnswer(parts, isModels ? { method, path } : undefined, answer, response));
   upstream.on('error', (error) => {
     if (response.destroyed) return;
     const reason = reasonOf(parts.upstream.host, error);
@@ -41,9 +42,9 @@ export function answerRequest(parts: RouteParts, request: http.IncomingMessage, 
 }
 
 /** Begins the request upstream; what can't even be begun is answered here. */
-function begin(parts: RouteParts, method: string, path: string, request: http.IncomingMessage, response: http.ServerResponse) {
+function begin(parts: RouteParts, method: string, path: string, isModels: boolean, request: http.IncomingMessage, response: http.ServerResponse) {
   let headers = withHeader(passedOn(request.rawHeaders), 'Host', parts.upstream.host);
-  if (isAnswer(method, path)) headers = withHeader(headers, 'Accept-Encoding', 'identity');
+  if (isModels) headers = withHeader(headers, 'Accept-Encoding', 'identity');
   // A body of a length that isn't known goes on as one.
   if (request.headers['transfer-encoding'] !== undefined) headers.push('Transfer-Encoding', 'chunked');
   try {
@@ -70,14 +71,18 @@ function passBody({ counts }: RouteParts, request: http.IncomingMessage, upstrea
   });
 }
 
-/** The answer as it comes, no faster than it is taken. Each piece is handed on first, and then read. */
-function passAnswer(parts: RouteParts, method: string, path: string, answer: http.IncomingMessage, response: http.ServerResponse): void {
+/**
+ * The answer as it comes, no faster than it is taken. Each piece is handed on first, and then read.
+ *
+ * @param asked what a model's answer is one to; undefined where it is none
+ */
+function passAnswer(parts: RouteParts, asked: { method: string; path: string } | undefined, answer: http.IncomingMessage, response: http.ServerResponse): void {
   const { answers, counts } = parts;
   answers.add(answer);
   const status = answer.statusCode ?? 502;
   parts.answered(status);
   const { 'content-type': contentType, 'content-encoding': contentEncoding } = answer.headers;
-  const scanner = isAnswer(method, path) ? new UsageScanner({ method, path, status, contentType, contentEncoding }) : undefined;
+  const scanner = asked && new UsageScanner({ ...asked, status, contentType, contentEncoding });
   response.sendDate = false;
   response.writeHead(status, answer.statusMessage, passedOn(answer.rawHeaders));
   answer.on('data', (chunk: Buffer) => {

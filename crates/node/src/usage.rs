@@ -3,42 +3,52 @@
 use lnk_usage::{Answer, MAX_EVENT_BYTES, Usage, UsageScanner};
 use napi_derive::napi;
 
-/// Counts one answer's tokens as it passes.
+/// Counts one answer's tokens as it passes, then another's: what Node does to make and to collect such an object costs more
+/// than reading a short answer.
 #[napi(js_name = "UsageScanner")]
-pub struct BindingUsageScanner(UsageScanner);
+pub struct BindingUsageScanner(Option<UsageScanner>);
 
 #[napi]
 impl BindingUsageScanner {
-    /// `maxEventBytes` that isn't a positive number is the default.
+    /// A scanner of nothing yet.
     #[napi(constructor, catch_unwind)]
-    pub fn new(
+    pub fn new() -> BindingUsageScanner {
+        BindingUsageScanner(None)
+    }
+
+    /// Begins an answer. `maxEventBytes` that isn't a positive number is the default.
+    #[napi(catch_unwind)]
+    pub fn begin(
+        &mut self,
         method: String,
         path: String,
         status: u32,
         content_type: Option<String>,
         content_encoding: Option<String>,
         max_event_bytes: Option<f64>,
-    ) -> BindingUsageScanner {
-        BindingUsageScanner(UsageScanner::new(&Answer {
+    ) {
+        self.0 = Some(UsageScanner::new(&Answer {
             method: &method,
             path: &path,
             status: u16::try_from(status).unwrap_or(0),
             content_type: content_type.as_deref(),
             content_encoding: content_encoding.as_deref(),
             max_event_bytes: max_event_bytes.filter(|bytes| *bytes >= 1.0).map_or(MAX_EVENT_BYTES, saturating),
-        }))
+        }));
     }
 
     /// Reads the answer's next bytes. They are only borrowed.
     #[napi(catch_unwind)]
     pub fn push(&mut self, chunk: &[u8]) {
-        self.0.push(chunk);
+        if let Some(scanner) = &mut self.0 {
+            scanner.push(chunk);
+        }
     }
 
     /// The answer is over: `[metered, input, output, cached, cacheWritten]`, or null if it was not a model's.
     #[napi(catch_unwind)]
     pub fn end(&mut self) -> Option<Vec<f64>> {
-        let Usage { metered, input, output, cached, cache_written } = self.0.end()?;
+        let Usage { metered, input, output, cached, cache_written } = self.0.take()?.end()?;
         Some(vec![f64::from(u8::from(metered)), input as f64, output as f64, cached as f64, cache_written as f64])
     }
 }
