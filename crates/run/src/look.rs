@@ -20,6 +20,8 @@ use serde::Serialize;
 
 /// Of a core, looking takes one part in this many.
 const SHARE: u32 = 50;
+/// The first look is the dearest, and not made of a command that is over at once.
+const FIRST: Duration = Duration::from_millis(5);
 const SHORTEST: Duration = Duration::from_millis(10);
 const LONGEST: Duration = Duration::from_secs(1);
 
@@ -143,15 +145,14 @@ impl Looker {
 
     /// Looks until it is told to stop.
     pub(crate) fn look_until(mut self, stop: &Receiver<()>) -> Looker {
-        loop {
+        let mut pause = FIRST;
+        while stop.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
             let before = thread_cpu();
             self.look();
             let spent = thread_cpu().saturating_sub(before);
-            let pause = (spent * SHARE).clamp(SHORTEST, LONGEST);
-            if stop.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
-                return self;
-            }
+            pause = (spent * SHARE).clamp(SHORTEST, LONGEST);
         }
+        self
     }
 
     fn look(&mut self) {
