@@ -6,17 +6,19 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 dmsetup=$(PATH=$PATH:/usr/sbin command -v dmsetup) ||
   { echo "vm: can't run here: dmsetup missing (Debian: apt-get install dmsetup)" >&2; exit 77; }
 
-# The path of what cargo builds: built WHAT NAME ARGUMENT...
+# The path of what cargo builds: built WHAT CRATE NAME ARGUMENT...
 built() {
-  cargo "$1" --locked --quiet -p lnk-sample --message-format=json "${@:3}" |
-    sed -n "s/.*\"name\":\"$2\".*\"executable\":\"\([^\"]*\)\".*/\1/p"
+  cargo "$1" --locked --quiet -p "$2" --message-format=json "${@:4}" |
+    sed -n "s/.*\"name\":\"$3\".*\"executable\":\"\([^\"]*\)\".*/\1/p"
 }
 
-tests=$(built test pure_v2 --no-run --test pure_v2)
-zoo=$(built build zoo --example zoo)
+tests=$(built test lnk-sample pure_v2 --no-run --test pure_v2)
+zoo=$(built build lnk-sample zoo --example zoo)
+whole=$(built test lnk-run whole --no-run --test whole)
 exec scripts/vm/run.sh \
   --program "$tests:pure_v2" \
   --program "$zoo:zoo" \
+  --program "$whole:whole_run" \
   --program "$dmsetup" \
   --file test/vm/kernel-facts.sh:/kernel-facts.sh \
   test/vm/all.sh
