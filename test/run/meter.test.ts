@@ -164,6 +164,13 @@ test('a large answer passes the route whole, and one that is cut is cut', async 
   expect(stdout).toBe(`${50 << 20} ${hash}\ncut\n`);
 });
 
+test('the command has no descriptor of the meter', async () => {
+  const count = `ls /proc/$$/fd | wc -l; readlink /proc/$$/fd/* | grep -c socket`;
+  const [bare, metered] = [await place.receipt(['sh', '-c', count]), await place.receipt(['sh', '-c', count], ['--meter'])];
+  expect(metered.stdout).toBe(bare.stdout);
+  expect(metered.receipt.ports).toEqual([]);
+});
+
 test('while it runs what it carried is told about once a second', async () => {
   const script = `(async () => { await fetch(process.env.ANTHROPIC_BASE_URL + '/v1/messages', { method: 'POST', body: '{}' }).then((answer) => answer.text()); console.log('asked'); setInterval(() => undefined, 1000); })();`;
   const child = place.start(['--quiet', '--meter', '--name', 'telling', '--', process.execPath, '-e', script], undefined, { ANTHROPIC_BASE_URL: provider });

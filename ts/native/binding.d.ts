@@ -68,8 +68,8 @@ export type BindingLook = Look
 /** A command that runs, and this process around it. */
 export declare class Run {
   /**
-   * Starts a command, once in a process's life. `plan` is JSON: `{words, variables: [[NAME, VALUE or null]], group,
-   * folder}`. Throws where it can't be started; the message is then JSON: `{code, message}`.
+   * Starts a command, once in a process's life. `plan` is JSON: `{words, variables: [[NAME, VALUE or null]],
+   * descriptors, group, folder}`. Throws where it can't be started; the message is then JSON: `{code, message}`.
    */
   constructor(plan: string)
   /** Who it is, as JSON: `{pid, start, cgroup, groupDirs}`. */
@@ -160,6 +160,9 @@ export declare function encodeUnits(json: string): string | null
 
 /** Ends this process at once as a command ended: with its exit code, or by its signal. */
 export declare function endAs(code: number, signal?: number | undefined | null): void
+
+/** The descriptors this process was started with. To be asked before it opens any of its own. */
+export declare function inheritedDescriptors(): Array<number>
 
 /** Whether a request is for a model's answer. */
 export declare function isAnswer(method: string, path: string): boolean

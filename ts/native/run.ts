@@ -10,6 +10,8 @@ export interface Plan {
   words: readonly string[];
   /** What of the command's environment isn't this process's; null takes a variable out of it. */
   variables: readonly (readonly [name: string, value: string | null])[];
+  /** The descriptors it is to have. */
+  descriptors: readonly number[];
   /** What its control group is called. */
   group: string;
   /** The folder whose growth is told. */
@@ -60,6 +62,9 @@ export class NotStarted extends Failure {
     this.code = code;
   }
 }
+
+/** The descriptors this process was started with. To be asked before it opens any of its own, a server's socket too. */
+export const inheritedDescriptors = (): number[] => loadNative().inheritedDescriptors();
 
 /** A command that runs, and this process around it. */
 export class NativeRun {

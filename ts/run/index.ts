@@ -11,7 +11,7 @@ import { isatty } from 'node:tty';
 import { makeMeasureFolder, measureFolder } from '../agents/folder';
 import { machineId } from '../agents/machine';
 import { codeOf, messageOf } from '../errors';
-import { endAs, NativeRun, NotStarted, type Outcome } from '../native/run';
+import { endAs, inheritedDescriptors, NativeRun, NotStarted, type Outcome } from '../native/run';
 import { paint, wantsColor } from '../show/paint';
 import { showReceipt } from '../show/receipt';
 import { bootMs, GROUP_PREFIX, place, RunFiles, startOf, type Who, writeTraffic } from './home';
@@ -26,6 +26,7 @@ const MOST_OF_A_NAME = 99;
 
 /** Runs a command, and ends this process as it ended. */
 export async function run(options: RunOptions): Promise<number> {
+  const descriptors = inheritedDescriptors();
   const agent = claim(options.name);
   const metering = options.meter ? await meter(agent) : undefined;
   const startedMs = Date.now();
@@ -34,6 +35,7 @@ export async function run(options: RunOptions): Promise<number> {
     native = new NativeRun({
       words: options.words,
       variables: [...(agent.files === undefined ? [] : [['LNK_MEASURES', agent.files.measures] as const]), ...(metering?.meter.variables ?? [])],
+      descriptors,
       group: `${GROUP_PREFIX}${process.pid}-${randomBytes(4).toString('hex')}`,
       folder: process.cwd(),
     });

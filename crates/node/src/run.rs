@@ -20,8 +20,8 @@ pub struct BindingRun {
 
 #[napi]
 impl BindingRun {
-    /// Starts a command, once in a process's life. `plan` is JSON: `{words, variables: [[NAME, VALUE or null]], group,
-    /// folder}`. Throws where it can't be started; the message is then JSON: `{code, message}`.
+    /// Starts a command, once in a process's life. `plan` is JSON: `{words, variables: [[NAME, VALUE or null]],
+    /// descriptors, group, folder}`. Throws where it can't be started; the message is then JSON: `{code, message}`.
     #[napi(constructor, catch_unwind)]
     pub fn new(plan: String) -> Result<BindingRun> {
         let failed =
@@ -55,6 +55,12 @@ impl BindingRun {
             serde_json::to_string(&outcome).map_err(|error| Error::from_reason(error.to_string()))
         })
     }
+}
+
+/// The descriptors this process was started with. To be asked before it opens any of its own.
+#[napi(catch_unwind)]
+pub fn inherited_descriptors() -> Vec<i32> {
+    lnk_run::inherited()
 }
 
 /// Ends this process at once as a command ended: with its exit code, or by its signal.

@@ -22,7 +22,7 @@ pub use group::OwnGroup;
 pub use look::{Left, Rest};
 pub use run::{Outcome, Plan, Running, Who};
 pub use signals::end_as;
-pub use spawn::Variable;
+pub use spawn::{Variable, inherited};
 
 /// The command could not be started.
 #[derive(Debug, thiserror::Error)]

@@ -1,4 +1,4 @@
-//! Looking at the command while it runs: the most memory, the most processes, the ports. As often as two hundredths of a
+//! Looking at the command while it runs: the most memory, the most processes, the ports. As often as a few hundredths of a
 //! core allow: every 10 ms a small tree on a small machine, once a second a large one on a large machine.
 
 #![allow(unsafe_code, reason = "the thread's own CPU clock has no safe face here")]
@@ -148,27 +148,31 @@ impl Looker {
         let mut pause = FIRST;
         while stop.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
             let before = thread_cpu();
-            self.look();
-            let spent = thread_cpu().saturating_sub(before);
+            let listing = self.look();
+            // Finding out who there is has its own share, and its own pace.
+            let spent = thread_cpu().saturating_sub(before + listing);
             pause = (spent * SHARE).clamp(SHORTEST, LONGEST);
         }
         self
     }
 
-    fn look(&mut self) {
+    /// Looks; gives the CPU time that went into finding out who there is, if that was to be done again.
+    fn look(&mut self) -> Duration {
         self.look += 1;
         let now = Instant::now();
+        let mut listing = Duration::ZERO;
         if self.listed_at.is_none_or(|at| now - at >= self.list_took * SHARE) {
             let before = thread_cpu();
             self.list();
-            (self.listed_at, self.list_took) = (Some(now), thread_cpu().saturating_sub(before));
+            listing = thread_cpu().saturating_sub(before);
+            (self.listed_at, self.list_took) = (Some(now), listing);
         } else {
             let processes = &mut self.processes;
             self.members = self.members.iter().filter_map(|member| processes.again(member.identity)).collect();
             self.members.retain(|member| !member.zombie);
         }
         if self.members.is_empty() {
-            return;
+            return listing;
         }
         if self.seen.looks == 0 {
             self.busy_until = now;
@@ -184,6 +188,7 @@ impl Looker {
                 self.seen.ports_absent = Some(absent);
             }
         }
+        listing
     }
 
     /// Finds out who there is.

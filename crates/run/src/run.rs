@@ -15,7 +15,7 @@ use crate::folder::Folder;
 use crate::forks::Forks;
 use crate::group::{OwnGroup, text_of};
 use crate::look::{Left, Looker, Rest, Seen};
-use crate::spawn::{Variable, inherited, spawn, words_as_given};
+use crate::spawn::{Variable, spawn, words_as_given};
 use crate::wait::{self, End, Reaped};
 use crate::{RunError, signals};
 
@@ -30,6 +30,8 @@ pub struct Plan {
     pub words: Vec<String>,
     /// What of its environment isn't this process's.
     pub variables: Vec<Variable>,
+    /// The descriptors it is to have, as [`inherited`](crate::inherited) gave them when this process began.
+    pub descriptors: Vec<i32>,
     /// What its control group is called, if one can be made.
     pub group: String,
     /// The folder whose growth is told.
@@ -116,7 +118,6 @@ impl Running {
     /// # Errors
     /// [`RunError`], with the exit code a shell would give.
     pub fn start(plan: Plan) -> Result<Running, RunError> {
-        let inherited = inherited();
         let words = words_as_given(&plan.words);
         signals::catch();
         // Without it orphans get away, and are counted as far as they were seen.
@@ -128,7 +129,7 @@ impl Running {
         let folder = Folder::begin(plan.folder);
         let doors = group.as_ref().map(OwnGroup::doors).unwrap_or_default();
         let began = Instant::now();
-        let child = spawn(&words, &plan.variables, inherited, doors).map_err(|error| {
+        let child = spawn(&words, &plan.variables, plan.descriptors, doors).map_err(|error| {
             signals::release();
             if let Ok(group) = &group {
                 group.remove();

@@ -21,7 +21,7 @@ pub type Variable = (String, Option<String>);
 pub(crate) fn spawn(
     words: &[OsString],
     variables: &[Variable],
-    inherited: Vec<RawFd>,
+    descriptors: Vec<RawFd>,
     doors: Vec<RawFd>,
 ) -> io::Result<Child> {
     let [program, arguments @ ..] = words else {
@@ -43,7 +43,7 @@ pub(crate) fn spawn(
                 // One that stays shut is noticed from outside: then the command has no group.
                 libc::write(*door, b"0".as_ptr().cast(), 1);
             }
-            for descriptor in &inherited {
+            for descriptor in &descriptors {
                 let flags = libc::fcntl(*descriptor, libc::F_GETFD);
                 if flags >= 0 {
                     libc::fcntl(*descriptor, libc::F_SETFD, flags & !libc::FD_CLOEXEC);
@@ -76,8 +76,9 @@ pub(crate) fn words_as_given(words: &[String]) -> Vec<OsString> {
 /// The descriptors this process was started with: all of them Node has marked to be closed at exec, its own among them.
 /// The three standard ones, and of the rest what Node has none of: files, sockets, terminals, and single ends of pipes
 /// (`diff <(a) <(b)`). Of pipes with both ends here, which libuv has some of, only make's jobserver, which it says of
-/// itself. To be asked before anything else is opened here.
-pub(crate) fn inherited() -> Vec<RawFd> {
+/// itself. To be asked before anything of this process's own is
+/// opened, a server's socket too: those would be the command's as well.
+pub fn inherited() -> Vec<RawFd> {
     let standard = vec![0, 1, 2];
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return standard };
     let open: Vec<(RawFd, PathBuf)> = entries

@@ -15,6 +15,7 @@ fn a_command_is_run_in_a_group_of_its_own_and_counted_to_its_end() {
     let running = Running::start(Plan {
         words: ["sh", "-c", script].map(str::to_owned).to_vec(),
         variables: vec![("WHERE".to_owned(), folder.path().to_str().map(str::to_owned)), ("HOME".to_owned(), None)],
+        descriptors: lnk_run::inherited(),
         group: format!("lnk-run-test-{}", std::process::id()),
         folder: folder.path().to_path_buf(),
     })
