@@ -44,8 +44,9 @@ describe.each(USERS)('as %s', (user) => {
     // Its parent is gone before it computes: nobody but its reaper has its time.
     const spin = 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo spun >&2';
     const { receipt } = await place.receipt(['sh', '-c', `(setsid sh -c '${spin}' 2>done &) ; while ! grep -q spun done 2>/dev/null; do sleep 0.05; done`]);
+    // The same work takes more or less where others compute too; lost, it would be a tenth.
     const alone = await place.receipt(['sh', '-c', spin]);
-    expect(receipt.measures['link.cpu.used.sum']).toBeGreaterThan(0.8 * (alone.receipt.measures['link.cpu.used.sum'] ?? Infinity));
+    expect(receipt.measures['link.cpu.used.sum']).toBeGreaterThan(0.5 * (alone.receipt.measures['link.cpu.used.sum'] ?? Infinity));
   });
 
   test('the most memory is what was held at once, by two processes', async () => {

@@ -55,7 +55,7 @@ process.stdout.write('tui ready\\r\\n');
     const shell = user === 'another user' ? [name, ...words.slice(0, 5)] : [];
     run = [process.execPath, words.find((word) => word.endsWith('lnk.js')) ?? '', 'measure', 'run', '--quiet'].join(' ');
     tmux('-f', '/dev/null', 'new-session', '-d', '-s', 'run', '-x', '100', '-y', '30', '-c', place.work, ...shell, 'bash', '--norc', '--noprofile', '-i');
-    line('PS1="$ "; echo shell-is-$((40+2))');
+    line('unset HISTFILE; PS1="$ "; echo shell-is-$((40+2))');
     await shows('shell-is-42');
   });
   afterAll(() => {
