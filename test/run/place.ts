@@ -95,6 +95,9 @@ export function processOf(pid: number): { state: string; parent: number } | unde
   }
 }
 
+/** Whether a process has ended, reaped or not: whoever inherited it may take its time. */
+export const isGone = (pid: number): boolean => (processOf(pid)?.state ?? 'Z') === 'Z';
+
 /** All processes with this parent. */
 export const childrenOf = (parent: number): number[] =>
   readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number).filter((pid) => processOf(pid)?.parent === parent);

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Look } from '../../ts/native';
 import { until } from '../watch/place';
-import { childrenOf, ended, processOf, RunPlace, USERS } from './place';
+import { childrenOf, ended, isGone, processOf, RunPlace, USERS } from './place';
 
 jest.setTimeout(120_000);
 
@@ -57,7 +57,7 @@ describe.each(USERS)('as %s', (user) => {
     expect((await agents()).get('leaver')).toEqual(pids);
     const dirs = groupsOf('leaver');
     for (const pid of pids) process.kill(pid, 'SIGKILL');
-    await until('their end', () => pids.every((pid) => processOf(pid) === undefined));
+    await until('their end', () => pids.every(isGone));
     expect((await agents()).has('leaver')).toBe(false);
     expect(place.runs()).not.toContain('leaver.json');
     expect(dirs.filter((dir) => existsSync(dir))).toEqual([]);
@@ -77,12 +77,12 @@ describe.each(USERS)('as %s', (user) => {
     await until('its children', () => childrenOf(main).length === 2);
     await until('its file', async () => (await agents()).get('killed')?.length === 3);
     process.kill(child.pid, 'SIGKILL');
-    await until('its end', () => processOf(child.pid) === undefined);
+    await until('its end', () => isGone(child.pid));
     expect(processOf(main)?.state).toBe('S');
     expect((await agents()).get('killed')).toHaveLength(3);
     const dirs = groupsOf('killed');
     for (const pid of [...childrenOf(main), main]) process.kill(pid, 'SIGKILL');
-    await until('nobody of it', () => processOf(main) === undefined);
+    await until('nobody of it', () => isGone(main));
     await until('its being forgotten', async () => {
       await agents();
       return !place.runs().includes('killed.json');
