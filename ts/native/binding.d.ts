@@ -132,6 +132,8 @@ export declare class UsageScanner {
   constructor()
   /** Begins an answer. `maxEventBytes` that isn't a positive number is the default. */
   begin(method: string, path: string, status: number, contentType?: string | undefined | null, contentEncoding?: string | undefined | null, maxEventBytes?: number | undefined | null): void
+  /** Begins another answer, of which the same is known as of the last one. */
+  again(): void
   /** Reads the answer's next bytes. They are only borrowed. */
   push(chunk: Uint8Array): void
   /** The answer is over: `[metered, input, output, cached, cacheWritten]`, or null if it was not a model's. */

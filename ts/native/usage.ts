@@ -35,17 +35,30 @@ export interface Usage {
 const SMALL_BYTES = 512;
 const GATHERED_BYTES = 2048;
 
-type NativeScanner = InstanceType<Binding['UsageScanner']>;
+/** A scanner of the addon, and what it was told of its answer. */
+interface Begun {
+  scanner: InstanceType<Binding['UsageScanner']>;
+  head: readonly unknown[];
+}
 
-/** Scanners of the addon whose answer is over, for the next ones. */
-const idle: NativeScanner[] = [];
+/** Those whose answer is over, for the next ones: most answers of a proxy's are like the one before. */
+const idle: Begun[] = [];
 const MOST_IDLE = 64;
+
+/** A scanner that begins an answer. */
+function begin(...head: [string, string, number, string | undefined, string | undefined, number | undefined]): Begun {
+  const last = idle.pop();
+  const scanner = last?.scanner ?? new (loadNative().UsageScanner)();
+  if (last?.head.every((value, at) => value === head[at])) scanner.again();
+  else scanner.begin(...head);
+  return { scanner, head };
+}
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
 /** Counts one answer's tokens as its bytes pass. */
 export class UsageScanner {
-  #scanner: NativeScanner | undefined;
+  #begun: Begun | undefined;
   #isRead = true;
   #usage: Usage | null = null;
   /** Small chunks, copied one after another, and how many bytes they are. */
@@ -55,8 +68,7 @@ export class UsageScanner {
   /** @throws {NativeError} there is no addon that fits; nothing else throws, and `push` and `end` never do */
   constructor(answer: AnswerHead) {
     const { method, path, status, contentType, contentEncoding, maxEventBytes } = answer;
-    this.#scanner = idle.pop() ?? new (loadNative().UsageScanner)();
-    this.#scanner.begin(
+    this.#begun = begin(
       textOf(method) ?? 'POST',
       textOf(path) ?? '',
       typeof status === 'number' ? status : 0,
@@ -70,11 +82,11 @@ export class UsageScanner {
   push(chunk: Uint8Array): void {
     try {
       // Bytes that were handed on to another thread are none.
-      if (this.#scanner === undefined || !this.#isRead || chunk.length === 0) return;
+      if (this.#begun === undefined || !this.#isRead || chunk.length === 0) return;
       if (chunk.length < SMALL_BYTES && types.isUint8Array(chunk)) this.#gather(chunk);
       else {
         this.#readGathered();
-        this.#scanner.push(chunk);
+        this.#begun.scanner.push(chunk);
       }
     } catch {
       // What isn't bytes, or a fault of the scanner's own: an answer without usage, and the proxy goes on.
@@ -91,23 +103,23 @@ export class UsageScanner {
 
   #readGathered(): void {
     if (this.#gathered === undefined || this.#length === 0) return;
-    this.#scanner?.push(this.#gathered.subarray(0, this.#length));
+    this.#begun?.scanner.push(this.#gathered.subarray(0, this.#length));
     this.#length = 0;
   }
 
   /** The answer is over, wherever it stopped: what it took, or null where it was not a model's. */
   end(): Usage | null {
-    const scanner = this.#scanner;
-    if (scanner === undefined) return this.#usage;
+    const begun = this.#begun;
+    if (begun === undefined) return this.#usage;
     let counts: number[] | null = [];
     try {
       this.#readGathered();
-      counts = scanner.end();
+      counts = begun.scanner.end();
     } catch {
       this.#isRead = false;
     }
-    this.#scanner = this.#gathered = undefined;
-    if (idle.length < MOST_IDLE) idle.push(scanner);
+    this.#begun = this.#gathered = undefined;
+    if (idle.length < MOST_IDLE) idle.push(begun);
     if (counts === null) return null;
     const [metered = 0, input = 0, output = 0, cached = 0, cacheWritten = 0] = this.#isRead ? counts : [];
     return (this.#usage = { metered: metered === 1, input, output, cached, cacheWritten });
