@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 /// How long to wait for another route that is adding. One that was stopped while it held the lock must not stop this
@@ -118,12 +120,19 @@ enum Stored {
     Damaged,
 }
 
+/// Opens nothing that would make the holder of the lock wait (a FIFO), nor what is elsewhere (a link).
+const HERE_AND_NOW: i32 = (OFlags::NOFOLLOW.bits() | OFlags::NONBLOCK.bits()).cast_signed();
+
 fn read_totals(path: &Path) -> io::Result<Stored> {
-    let file = match File::open(path) {
+    let file = match OpenOptions::new().read(true).custom_flags(HERE_AND_NOW).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Stored::Nothing),
+        Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => return Ok(Stored::Damaged),
         Err(error) => return Err(error),
     };
+    if !file.metadata()?.is_file() {
+        return Ok(Stored::Damaged);
+    }
     let mut text = Vec::new();
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut text)?;
     Ok(parse_totals(&text).map_or(Stored::Damaged, Stored::Totals))
@@ -166,6 +175,7 @@ fn lock(path: &Path) -> Result<File, LedgerError> {
             .create(true)
             .truncate(false)
             .mode(0o600)
+            .custom_flags(HERE_AND_NOW)
             .open(path)
             .map_err(at(path))?;
         match file.try_lock() {
@@ -195,14 +205,19 @@ fn replace(path: &Path, temporary: &Path, totals: &Totals) -> Result<(), LedgerE
     let written = write_new(temporary, &text).map_err(at(temporary));
     let renamed = written.and_then(|()| fs::rename(temporary, path).map_err(at(path)));
     if renamed.is_err() {
-        // A full disk has this much back at once; where it can't be removed, the next one overwrites it.
+        // A full disk has this much back at once; where it can't be removed, the next one removes it.
         let _ = fs::remove_file(temporary);
     }
     renamed
 }
 
 fn write_new(path: &Path, text: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    // Never into what is there: a link would have it written elsewhere, and a FIFO would make it wait.
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(text)?;
     file.write_all(b"\n")?;
     // Or a machine that loses power may keep the new name and not what was in it.

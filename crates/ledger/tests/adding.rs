@@ -81,6 +81,32 @@ fn what_a_killed_route_left_does_no_harm() {
 }
 
 #[test]
+fn what_is_put_where_a_file_was_is_neither_waited_for_nor_written_through() {
+    let place = tempfile::tempdir().unwrap();
+    let (folder, elsewhere) = (place.path().join("tokens"), place.path().join("elsewhere"));
+    add(&folder, "a", ONE, "r-1", 1.0).unwrap();
+    fs::write(&elsewhere, "mine").unwrap();
+    let fifo = |name: &str| {
+        let made = std::process::Command::new("mkfifo").arg(folder.join(name)).status().unwrap();
+        assert!(made.success());
+    };
+    let link = |name: &str| std::os::unix::fs::symlink(&elsewhere, folder.join(name)).unwrap();
+    for (at, put) in [&fifo as &dyn Fn(&str), &link].into_iter().enumerate() {
+        fs::remove_file(folder.join("a.json")).unwrap();
+        put("a.json");
+        put("a.tmp");
+        let added = add(&folder, "a", ONE, "r-2", 2.0).unwrap();
+        assert_eq!((added.totals.counts, added.set_aside.is_some()), (ONE, true), "{at}");
+        assert!(fs::symlink_metadata(folder.join("a.json")).unwrap().is_file());
+    }
+    assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "mine");
+    fs::remove_file(folder.join("a.lock")).unwrap();
+    std::os::unix::fs::symlink(place.path().join("new"), folder.join("a.lock")).unwrap();
+    assert!(matches!(add(&folder, "a", ONE, "r-2", 2.0), Err(LedgerError::File { .. })));
+    assert!(!place.path().join("new").exists());
+}
+
+#[test]
 fn a_lock_held_too_long_is_an_error_and_adds_nothing() {
     let place = tempfile::tempdir().unwrap();
     add(place.path(), "a", ONE, "r-1", 1.0).unwrap();
