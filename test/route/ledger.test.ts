@@ -66,6 +66,20 @@ test('a damaged file is set aside, and that is said', async () => {
   expect(readTokens(folder, 'a')).toMatchObject({ requests: 1, input: 100 });
 });
 
+test('totals that begin anew are of another run, so that as many as before count', async () => {
+  const ledger = new TokenLedger(folder);
+  const first = Date.now() / 1000;
+  ledger.add('a', usage);
+  await ledger.flush();
+  const before = readTokens(folder, 'a');
+  rmSync(join(folder, 'a.json'));
+  ledger.add('a', usage);
+  await ledger.close();
+  const { run, since, requests } = readTokens(folder, 'a');
+  expect([requests, run === before.run]).toEqual([1, false]);
+  expect([before.since >= first, since >= before.since]).toEqual([true, true]);
+});
+
 const start = (script: string) => spawn(process.execPath, ['-e', `const { TokenLedger } = require(${JSON.stringify(dist)}); const usage = ${JSON.stringify(usage)}; ${script}`], { stdio: ['ignore', 'pipe', 'inherit'] });
 
 test('a program that ends without closing its ledger is not kept alive, and loses nothing', async () => {

@@ -22,9 +22,6 @@ export const tokensFileName = (agentId: string): string => encodeURIComponent(ag
 export class TokenLedger {
   readonly #folder: string;
   readonly #say: (problem: string) => void;
-  /** Tells totals begun by this ledger from others; used only where a file has none. */
-  readonly #run = `r-${randomBytes(8).toString('hex')}`;
-  readonly #since = Date.now() / 1000;
   readonly #pending = new Map<string, Counts>();
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
@@ -122,8 +119,9 @@ export class TokenLedger {
     }
   };
 
+  /** The run and its time are for totals that begin with this addition: each their own, since a file may be deleted or damaged, and what begins anew and catches up would be taken for what stood still. */
   #addition(agentId: string, counts: Counts): [string, string, Counts, string, number] {
-    return [this.#folder, tokensFileName(agentId), counts, this.#run, this.#since];
+    return [this.#folder, tokensFileName(agentId), counts, `r-${randomBytes(8).toString('hex')}`, Date.now() / 1000];
   }
 
   #keep(agentId: string, more: ArrayLike<number>): void {
