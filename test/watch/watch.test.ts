@@ -51,6 +51,21 @@ test('it outlives the terminal it was started in, in a session and an environmen
   await until('another look', () => place.lines().length > looks);
 });
 
+test('a LNK_HOME named from where one is, is the watcher\'s too', async () => {
+  const starting = place.spawn('sh', '-c', 'cd "$2" && LNK_HOME=named exec "$0" "$1" measure start', process.execPath, program, place.folder);
+  try {
+    expect(await new Promise((resolve) => starting.once('exit', resolve))).toBe(0);
+    expect(existsSync(join(place.folder, 'named', 'measure', 'now.json'))).toBe(true);
+  } finally {
+    await place.run(['measure', 'stop'], { LNK_HOME: join(place.folder, 'named'), LNK_MEASURE_NATIVE: '' });
+  }
+});
+
+test('a folder that cannot be made is said in a line', async () => {
+  const { status, stderr } = await place.run(['measure', 'start'], { LNK_HOME: '/proc/nothing', LNK_MEASURE_NATIVE: '' });
+  expect([status, stderr]).toEqual([1, "lnk measure: /proc/nothing can't be made: ENOENT.\n"]);
+});
+
 test('settings hold from the next look; bad ones change nothing and are told once', async () => {
   await place.lnk('start');
   expect((await place.lnk('settings', '--every', '2s', '--processes')).status).toBe(0);

@@ -2,12 +2,13 @@
 
 import { chmodSync, existsSync, lstatSync, mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { codeOf, Failure } from '../errors';
+import { dirname, join, resolve } from 'node:path';
+import { codeOf, Failure, messageOf } from '../errors';
 
 /** Link's settings folder: `LNK_HOME`; else `~/.lnk`; else `~/.config/lnk` where only that is there. */
 export function linkHome(env: NodeJS.ProcessEnv = process.env): string {
-  if (env['LNK_HOME']) return env['LNK_HOME'];
+  // The watcher and a run's command have other working directories.
+  if (env['LNK_HOME']) return resolve(env['LNK_HOME']);
   const home = join(homedir(), '.lnk');
   const older = join(homedir(), '.config', 'lnk');
   return !existsSync(home) && existsSync(older) ? older : home;
@@ -20,8 +21,7 @@ export const measureFolder = (env: NodeJS.ProcessEnv = process.env): string => j
  * Makes the measure folder, only this user's. One that others could read is closed to them; one that isn't surely this
  * user's own is left alone.
  *
- * @throws {Failure} another user owns it or could have written in it, or it is a link, and what mends that
- * @throws a system error where it can't be made
+ * @throws {Failure} it can't be made, another user owns it or could have written in it, or it is a link, and what mends that
  */
 export function makeMeasureFolder(folder: string): void {
   const wasThere = existsSync(folder);
@@ -45,6 +45,6 @@ function makeFolder(folder: string): void {
   try {
     mkdirSync(folder, { mode: 0o700 });
   } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error;
+    if (codeOf(error) !== 'EEXIST') throw new Failure(`${folder} can't be made: ${codeOf(error) ?? messageOf(error)}.`);
   }
 }

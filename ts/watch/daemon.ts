@@ -16,8 +16,8 @@ const ASK_AGAIN_MS = 20;
 
 /** What a program that runs for long is given of the environment: what finding its way takes, and what is Link's; no other program's keys. */
 const KEPT = /^(HOME|PATH|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|XDG_\w+|DBUS_SESSION_BUS_ADDRESS|LNK_\w+|NODE_EXTRA_CA_CERTS|SSL_CERT_\w+)$/;
-/** Those of them that name a file, which may be named from where we are. */
-const PATHS = ['LNK_HOME', 'LNK_COMMAND', 'LNK_MEASURE_NATIVE'];
+/** Those of them that name a file, which may be named from where we are; a command without a slash is one of the PATH. */
+const isPath = (name: string, value = ''): boolean => name === 'LNK_HOME' || name === 'LNK_MEASURE_NATIVE' || (name === 'LNK_COMMAND' && value.includes('/'));
 
 /**
  * What its V8 is told: code that runs a few milliseconds in ten seconds is never worth compiling again, and the compiler
@@ -100,6 +100,6 @@ function spawnWatcher(folder: string, env: NodeJS.ProcessEnv): ChildProcess {
 
 function cleanEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const kept = Object.entries(env).filter(([name]) => KEPT.test(name));
-  const absolute = kept.map(([name, value]) => [name, PATHS.includes(name) && value?.includes('/') ? resolve(value) : value]);
+  const absolute = kept.map(([name, value]) => [name, value && isPath(name, value) ? resolve(value) : value]);
   return Object.fromEntries(absolute) as NodeJS.ProcessEnv;
 }
