@@ -1,8 +1,10 @@
 // The providers, merged: the order is the order of claim.
 
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Agents } from '../../ts/agents';
+import { readRunTraffic } from '../../ts/agents/runs';
 import { Place } from '../cli/command';
 
 let place: Place;
@@ -40,6 +42,18 @@ test('a run that is no run is skipped and said, without a word of it', async () 
   expect(request.agents.map(({ id }) => id)).toEqual(['m:good']);
   expect(problems).toHaveLength(2);
   expect(problems[0]).toMatch(/1\.json was skipped: it is not JSON\.$/);
+});
+
+test('what is no plain file is neither waited for nor read', async () => {
+  place.addLink({ machine: { id: 'm' }, agents: [] });
+  addRun('good.json', '{"name": "good"}');
+  const runs = join(place.home, '.lnk', 'measure', 'runs');
+  execFileSync('mkfifo', [join(runs, 'fifo.json'), join(runs, 'good.traffic')]);
+  symlinkSync('/dev/zero', join(runs, 'zero.json'));
+  const gathered = await gather();
+  expect(gathered.request.agents.map(({ id }) => id)).toEqual(['m:good']);
+  expect(gathered.problems.map((problem) => problem.replace(/^.*\/runs\//, ''))).toEqual(['fifo.json was skipped: it is no plain file.', 'zero.json was skipped: it is no plain file.']);
+  expect(readRunTraffic(join(place.home, '.lnk', 'measure'))).toEqual([]);
 });
 
 test('a machine without an ID of Link has one of its own, for its agents too', async () => {

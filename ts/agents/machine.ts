@@ -1,11 +1,12 @@
 // This machine's own ID. A file of its own: showing what a watcher saw needs none, and would load Node's crypto for it.
 
 import { randomBytes } from 'node:crypto';
-import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf, Failure, messageOf } from '../errors';
 import { parseObject } from '../json';
 import { isName } from '../names';
+import { readPlain } from '../plain';
 import { makeMeasureFolder } from './folder';
 
 /**
@@ -48,7 +49,7 @@ export function keepLinkId(folder: string, id: string): void {
 const newMachineId = (): string => `mch_${randomBytes(8).toString('hex')}`;
 
 function readMachineId(path: string): string {
-  const { id } = parseObject(readFileSync(path, 'utf8'));
+  const { id } = parseObject(readPlain(path));
   if (!isName(id)) throw new Failure('holds no ID');
   return id;
 }

@@ -1,10 +1,11 @@
 // What `lnk measure run` is running now, from the measure folder.
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf, Failure } from '../errors';
 import { parseObject } from '../json';
 import { isName } from '../names';
+import { readPlain } from '../plain';
 import { isForgotten, parseMark, RunFiles, runningOf } from '../run/home';
 import { type Agent, parseAgent } from './agent';
 import { parseSandbox, type Traffic } from './link';
@@ -21,7 +22,7 @@ export function readRuns(folder: string, machineId: string): { agents: Agent[]; 
     // What a file is called is not ours to repeat, unless it keeps the rule.
     const shown = isName(name) ? path : `A file in ${join(folder, 'runs')}`;
     try {
-      const entry = parseObject(readFileSync(path, 'utf8'));
+      const entry = parseObject(readPlain(path));
       const mark = parseMark(entry['run']);
       if (isForgotten(mark)) {
         new RunFiles(folder, decodeURIComponent(name.slice(0, -'.json'.length))).forget();
@@ -43,7 +44,7 @@ export function readRuns(folder: string, machineId: string): { agents: Agent[]; 
 export const readRunTraffic = (folder: string): Traffic[] =>
   runFiles(folder, '.traffic').flatMap((name) => {
     try {
-      return parseSandbox(parseObject(readFileSync(join(folder, 'runs', name), 'utf8'))) ?? [];
+      return parseSandbox(parseObject(readPlain(join(folder, 'runs', name)))) ?? [];
     } catch {
       // Not there any more, or not yet.
       return [];

@@ -1,8 +1,8 @@
 // Where to send, in your settings.toml: its table [export], with `url` and `headers`.
 
-import { readFileSync } from 'node:fs';
 import { parse } from 'smol-toml';
 import { codeOf, messageOf } from '../errors';
+import { readPlain } from '../plain';
 import { isObject } from '../json';
 import { rewriteSettings } from '../settings/edit';
 import { parseSettings, SettingsError, settingsPath } from '../settings/settings';
@@ -64,10 +64,10 @@ export function readTarget(folder: string): (Target & { text: TargetText }) | un
   const path = settingsPath(folder);
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readPlain(path);
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
-    throw new SettingsError(`${path} can't be read: ${codeOf(error) ?? messageOf(error)}`);
+    throw new SettingsError(`${path} can't be read: ${codeOf(error) ?? `it ${messageOf(error)}`}`);
   }
   return parseTarget(text, path);
 }

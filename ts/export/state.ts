@@ -1,10 +1,10 @@
 // How sending went, in `export.json` of the measure folder: what the watcher's sender leaves for `export`, `status` and
 // `check`, which are other processes.
 
-import { readFileSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isObject, parseObject } from '../json';
+import { readPlain } from '../plain';
 
 /** How sending to one endpoint went. Times are in seconds since 1970. */
 export interface State {
@@ -33,7 +33,7 @@ export function readState(folder: string, host: string): State {
   const state = newState(host);
   let said: Record<string, unknown>;
   try {
-    said = parseObject(readFileSync(statePath(folder), 'utf8'));
+    said = parseObject(readPlain(statePath(folder)));
   } catch {
     return state;
   }

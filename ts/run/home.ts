@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readFileSync, readlinkSync, renameSync, rmSync, 
 import { basename, join } from 'node:path';
 import { codeOf } from '../errors';
 import { isObject, listOf, parseObject } from '../json';
+import { readPlain } from '../plain';
 
 /** A group that a run made is called so; nothing else is ever removed. */
 export const GROUP_PREFIX = 'lnk-run-';
@@ -127,7 +128,7 @@ export const writeTraffic = (files: RunFiles, entry: unknown): void => replace(f
 
 function readMark(path: string): RunMark | undefined {
   try {
-    return parseMark(parseObject(readFileSync(path, 'utf8'))['run']);
+    return parseMark(parseObject(readPlain(path))['run']);
   } catch {
     return undefined;
   }

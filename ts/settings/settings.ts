@@ -1,10 +1,11 @@
 // The watcher's settings: what each may be, Link's and yours. Yours win, key by key.
 
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, TomlError } from 'smol-toml';
 import linkText from '../../settings/link.toml';
 import { codeOf, Failure, messageOf } from '../errors';
+import { readPlain } from '../plain';
 
 /** The settings' names in the file, in the order they are shown. */
 export const KEYS = ['every', 'keep_fine', 'keep_minutes', 'processes'] as const;
@@ -117,10 +118,10 @@ export function readSettings(folder: string): Values {
   const path = settingsPath(folder);
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readPlain(path);
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return {};
-    throw new SettingsError(`${path} can't be read: ${codeOf(error) ?? messageOf(error)}`);
+    throw new SettingsError(`${path} can't be read: ${codeOf(error) ?? `it ${messageOf(error)}`}`);
   }
   return parseSettings(text, path);
 }
