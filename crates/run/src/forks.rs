@@ -59,6 +59,9 @@ impl Forks {
     /// # Errors
     /// The kernel doesn't let this process.
     pub(crate) fn listen() -> Result<Forks, Absent> {
+        if is_contained() {
+            return Err(Absent::new(Why::Unsupported, CONNECTOR_NAME, "tells nothing in a container"));
+        }
         let socket = open()?;
         let failed = |error: std::io::Error| Absent::new(Why::Invalid, CONNECTOR_NAME, error.to_string());
         let (ended, end) = std::io::pipe().map_err(failed)?;
@@ -119,6 +122,12 @@ impl Counted {
             self.started += 1;
         }
     }
+}
+
+/// Whether this process is in another name space of processes than the kernel's own first one, by whose numbers everything
+/// is told. That one's own number is fixed (`PROC_PID_INIT_INO` in linux/proc_ns.h).
+fn is_contained() -> bool {
+    std::fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link.as_os_str() != "pid:[4026531836]")
 }
 
 fn open() -> Result<OwnedFd, Absent> {
