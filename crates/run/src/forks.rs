@@ -125,7 +125,7 @@ impl Counted {
 }
 
 /// Whether this process is in another name space of processes than the kernel's own first one, by whose numbers everything
-/// is told. That one's own number is fixed (`PROC_PID_INIT_INO` in linux/proc_ns.h).
+/// is told. That one's own number is fixed (`PROC_PID_INIT_INO` in `linux/proc_ns.h`).
 fn is_contained() -> bool {
     std::fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link.as_os_str() != "pid:[4026531836]")
 }
