@@ -1,7 +1,7 @@
 // A command sees no difference between being run and being run under `lnk measure run`, and neither does who waits for it.
 
 import { spawn, spawnSync } from 'node:child_process';
-import { closeSync, openSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '../watch/place';
 import { childrenOf, ended, processOf, RunPlace, USERS } from './place';
@@ -102,7 +102,8 @@ describe.each(USERS)('as %s', (user) => {
     expect(await outcome).toMatchObject({ status: 0, stdout: 'went on\n' });
     // One that another program stops and has go on, as a whole process group.
     const other = place.start(['--quiet', '--', 'sleep', '1000']);
-    await until('its command', () => childrenOf(other.pid).length === 1);
+    // Stopped before it is its own program, it would leave this waiting for that.
+    await until('its command', () => childrenOf(other.pid).map((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8')).join() === 'sleep\n');
     childrenOf(other.pid).forEach((pid) => process.kill(pid, 'SIGSTOP'));
     await until('a stop', () => processOf(other.pid)?.state === 'T');
     process.kill(-other.pid, 'SIGCONT');
