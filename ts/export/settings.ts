@@ -67,7 +67,7 @@ export function readTarget(folder: string): (Target & { text: TargetText }) | un
     text = readPlain(path);
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
-    throw new SettingsError(`${path} can't be read: ${codeOf(error) ?? `it ${messageOf(error)}`}`);
+    throw new SettingsError(`${path} can't be read: ${codeOf(error) ?? `it ${messageOf(error)}`}.`);
   }
   return parseTarget(text, path);
 }

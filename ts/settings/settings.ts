@@ -121,7 +121,7 @@ export function readSettings(folder: string): Values {
     text = readPlain(path);
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return {};
-    throw new SettingsError(`${path} can't be read: ${codeOf(error) ?? `it ${messageOf(error)}`}`);
+    throw new SettingsError(`${path} can't be read: ${codeOf(error) ?? `it ${messageOf(error)}`}.`);
   }
   return parseSettings(text, path);
 }

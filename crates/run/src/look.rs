@@ -30,7 +30,7 @@ const MEMORY_BUDGET_MS: f64 = 0.4;
 /// How long a look waits for what it asked of memory. A later look takes what comes later.
 const MEMORY_WAIT: Duration = Duration::from_millis(5);
 /// How long the last look waits for the memory of what is left behind.
-const LAST_WAIT: Duration = Duration::from_millis(200);
+const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// Listening sockets are asked for this often at most.
 const PORTS_EVERY: Duration = Duration::from_millis(200);

@@ -128,9 +128,16 @@ fn any_call_may_fail_for_want_of_a_disk() {
 #[test]
 fn any_call_that_takes_room_may_find_none() {
     at_each(&["mkdirat", "openat", "write", "fdatasync", "renameat"], "error=ENOSPC");
+    at_each(&["openat", "write"], "error=EDQUOT");
 }
 
 #[test]
 fn a_signal_may_come_in_any_call_that_it_can() {
     at_each(&["openat", "read", "write", "fdatasync", "fsync"], "error=EINTR");
+}
+
+#[test]
+fn a_disk_that_became_read_only_and_a_table_of_files_that_is_full_cost_a_look_at_most() {
+    at_each(&["mkdirat", "openat", "write", "renameat", "unlinkat"], "error=EROFS");
+    at_each(&["openat"], "error=EMFILE");
 }
