@@ -209,8 +209,20 @@ impl LinuxProcesses {
                 None => self.slow.next(deadline)?,
             };
             if let Answer::Memory(read) = done.answer {
+                if read.is_err() {
+                    self.forget_rollup(done.identity);
+                }
                 return Some((done.identity, read, done.usec));
             }
+        }
+    }
+
+    /// Has a process's memory opened anew when it is next asked for: the kernel binds that file to what a process mapped as
+    /// it was opened, so that after an exec it says that there is no such process (`proc_mem_open` in fs/proc/base.c).
+    fn forget_rollup(&mut self, identity: Identity) {
+        let entry = self.entries.get_mut(&identity.pid).filter(|entry| entry.identity == identity);
+        if entry.and_then(|entry| entry.rollup.take()).is_some() {
+            self.kept -= 1;
         }
     }
 
