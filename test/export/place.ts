@@ -91,7 +91,7 @@ export class SendPlace {
 
   /** Takes a look and hands it to the sender. */
   offer(): void {
-    this.sender().offer((sampler ??= new Sampler()).take({ machine: { id: 'mch_t' }, agents: this.#agents(), found: false }));
+    this.sender().offer((sampler ??= new Sampler()).take(JSON.stringify({ machine: { id: 'mch_t' }, agents: this.#agents(), found: false })));
   }
 
   /** A look ten seconds later, sent to its end. */

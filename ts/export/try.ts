@@ -26,7 +26,7 @@ export interface Trial {
  */
 export async function tryTarget(target: Target, env: NodeJS.ProcessEnv, transport = new Transport()): Promise<Trial> {
   const gathered = await new Agents(env).gather();
-  const body = encodeLevels(new Sampler().take(gathered.request));
+  const body = encodeLevels(new Sampler().take(JSON.stringify(gathered.request)));
   if (body === undefined) throw new Failure('There is nothing to send: `lnk measure check` says why.');
   const { host, shown } = target.endpoint;
   let answer: Answer;

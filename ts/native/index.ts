@@ -116,14 +116,14 @@ export class Sampler {
     this.#sampler.resume(store, sameBoot);
   }
 
-  /** Takes a look, and leaves it where the store takes it from. */
-  take(request: LookRequest): NativeLook {
-    return this.#sampler.look(JSON.stringify(request));
+  /** Takes a look, and leaves it where the store takes it from. `request` is a `LookRequest` as JSON. */
+  take(request: string): NativeLook {
+    return this.#sampler.look(request);
   }
 
   /** Takes a look. */
   look(request: LookRequest): { look: Look; report: LookReport } {
-    const look = this.take(request);
+    const look = this.take(JSON.stringify(request));
     return { look: parseLook(look.json()), report: JSON.parse(look.report()) as LookReport };
   }
 }

@@ -2,18 +2,13 @@
 
 import { constants } from 'node:os';
 import type { Left, Outcome } from '../native/run';
+import type { RouteCounts } from '../route';
 
 /** What passed the meter of a run. */
-export interface Metered {
+export interface Metered extends Pick<RouteCounts, 'requests' | 'unmetered' | 'input' | 'output' | 'cached' | 'cacheWritten' | 'failed'> {
+  /** Bytes of the connections out, each way. */
   in: number;
   out: number;
-  requests: number;
-  unmetered: number;
-  input: number;
-  output: number;
-  cached: number;
-  cacheWritten: number;
-  failed: number;
 }
 
 /** As `--receipt` writes it. Nothing of the command's words is in it. */

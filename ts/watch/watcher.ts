@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { messageOf } from '../errors';
 import { Sender } from '../export/send';
 import { parseObject } from '../json';
-import { type LookRequest, Sampler } from '../native';
+import { Sampler } from '../native';
 import { type Gatherer, type NativeLook, openGatherer, openStore, resumedOf, type Store } from '../native/store';
 import { readSettings, type Settings, settingsOf, settingsStamp } from '../settings/settings';
 import { version } from '../version';
@@ -76,7 +76,7 @@ export class Watcher {
   }
 
   async #look(): Promise<void> {
-    const { request } = await this.#lists.current();
+    const request = JSON.stringify((await this.#lists.current()).request);
     let look: NativeLook;
     try {
       look = this.#sampler.take(request);
@@ -96,9 +96,9 @@ export class Watcher {
    * Begins to ask what others say of the agents. Only while no look before this one waits: what is found is of one look
    * until it is kept, and what isn't asked now comes with a later look.
    */
-  #ask(request: LookRequest): Pick<Waiting, 'said'> {
+  #ask(request: string): Pick<Waiting, 'said'> {
     if (this.#keeping !== undefined || this.#waiting.length > 0) return {};
-    return { said: this.#gatherer.gather(JSON.stringify(request), Date.now() / 1000).catch((error: unknown) => [messageOf(error)]) };
+    return { said: this.#gatherer.gather(request, Date.now() / 1000).catch((error: unknown) => [messageOf(error)]) };
   }
 
   async #keepAll(): Promise<void> {

@@ -90,8 +90,8 @@ impl Gatherer {
         for apart in self.files.values_mut().flat_map(AgentFiles::all) {
             apart.begin();
         }
-        let had_tokens = self.read_tokens(told, &mut gathering);
         let by_id: BTreeMap<&UnitId, &Agent> = told.agents.iter().map(|agent| (&agent.id, agent)).collect();
+        let had_tokens = self.read_tokens(told, &by_id, &mut gathering);
         let until = Instant::now() + PATIENCE;
         for (id, files) in &mut self.files {
             let agent = by_id.get(id).copied();
@@ -192,7 +192,12 @@ impl Gatherer {
     }
 
     /// Takes what the tokens files, and else the proxies, counted. Gives the agents that have a tokens file.
-    fn read_tokens(&self, told: &Told, gathering: &mut Gathering) -> BTreeSet<UnitId> {
+    fn read_tokens(
+        &self,
+        told: &Told,
+        by_id: &BTreeMap<&UnitId, &Agent>,
+        gathering: &mut Gathering,
+    ) -> BTreeSet<UnitId> {
         let with_file: BTreeSet<UnitId> = match fs::read_dir(&self.folder) {
             Ok(entries) => {
                 let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -204,7 +209,7 @@ impl Gatherer {
         };
         gathering.counted.tokens.retain(|id, _| with_file.contains(id));
         for id in &with_file {
-            let agent = told.agents.iter().find(|agent| agent.id == *id);
+            let agent = by_id.get(id).copied();
             match read_tokens(&self.folder, id) {
                 Ok(Some(counter)) => {
                     let before = gathering.counted.tokens.get(id);
