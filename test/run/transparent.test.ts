@@ -144,11 +144,13 @@ describe.each(USERS)('as %s', (user) => {
 
 test('wrong words are told of, with what is right', async () => {
   const place = new RunPlace(USERS[0] ?? 'this user');
-  const [none, unknown, noValue, badName, help] = await Promise.all([['--'], ['--nmae', 'x', '--', 'true'], ['--name'], ['--name', 'a b', '--', 'true'], ['--help']].map((args) => place.lnk('run', ...args)));
+  const [none, unknown, noValue, badName, hidden, help] = await Promise.all([['--'], ['--nmae', 'x', '--', 'true'], ['--name'], ['--name', 'a b', '--', 'true'], ['--name', '..', '--', 'true'], ['--help']].map((args) => place.lnk('run', ...args)));
   expect(none).toMatchObject({ status: 2, stderr: expect.stringContaining('What is to be run?') });
   expect(unknown).toMatchObject({ status: 2, stderr: expect.stringContaining('There is no option --nmae.') });
   expect(noValue).toMatchObject({ status: 2, stderr: expect.stringContaining('--name needs a value: --name NAME') });
   expect(badName).toMatchObject({ status: 2, stderr: expect.stringContaining('not "a b"') });
+  expect(hidden).toMatchObject({ status: 2, stderr: expect.stringContaining('the first no point, not ".."') });
   expect(help).toMatchObject({ status: 0, stdout: expect.stringContaining('--receipt FILE') });
+  expect(help?.stdout.replace(/\s+/g, ' ')).toContain('1 to 32 of letters, digits and ._:/@-, the first no point.');
   place.remove();
 });

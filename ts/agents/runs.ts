@@ -30,8 +30,9 @@ export function readRuns(folder: string, machineId: string): { agents: Agent[]; 
       }
       const agent = parseAgent(entry, machineId);
       if ('problem' in agent) problems.push(`${shown} was skipped: it ${agent.problem}.`);
+      else if (mark === undefined) problems.push(`${shown} was skipped: it doesn't say when its processes started.`);
       // A number may be somebody else's by now.
-      else agents.push(mark === undefined ? agent : { ...agent, pids: agent.pids.filter((pid) => runningOf(mark).includes(pid)) });
+      else agents.push({ ...agent, pids: runningOf(mark) });
     } catch (error) {
       // A run that ended meanwhile took its file with it.
       if (codeOf(error) !== 'ENOENT') problems.push(`${shown} was skipped: it ${error instanceof Failure ? error.message : `can't be read (${codeOf(error) ?? 'no reason given'})`}.`);

@@ -1,5 +1,6 @@
 import { Command, Option } from 'clipanion';
 import { Misuse } from '../errors';
+import { NAME_RULE } from '../run/options';
 import { LnkCommand } from './command';
 
 /**
@@ -24,7 +25,7 @@ export class RunCommand extends LnkCommand {
   });
   static override readonly values = { '--name': 'NAME', '--receipt': 'FILE' };
 
-  agentName = Option.String('--name', { description: 'What the agent is called; after its program where this is not said.' });
+  agentName = Option.String('--name', { description: `What the agent is called: ${NAME_RULE}. After its program where this is not said.` });
   meter = Option.Boolean('--meter', false, { description: 'Count its tokens and its network traffic.' });
   quiet = Option.Boolean('--quiet', false, { description: 'No receipt on stderr.' });
   receipt = Option.String('--receipt', { description: 'Write the receipt to a file, as JSON.' });

@@ -18,6 +18,8 @@ export interface RunOptions {
 
 /** A run's ID is `<machine id>:run:<name>`, and an ID is at most 64 long. */
 export const LONGEST_NAME = 32;
+/** What a name may be, in words. A point first would hide the run's files. */
+export const NAME_RULE = `1 to ${LONGEST_NAME} of letters, digits and ._:/@-, the first no point`;
 
 /**
  * The options, up to `--` or the first word that is none.
@@ -56,10 +58,10 @@ const splitOnce = (arg: string): string[] => {
 
 function nameOf(asked: string | undefined, program: string): string {
   if (asked !== undefined) {
-    if (isName(asked) && asked.length <= LONGEST_NAME) return asked;
-    throw new Misuse(`--name takes 1 to ${LONGEST_NAME} of letters, digits and ._:/@-, not ${JSON.stringify(asked)}.`);
+    if (isName(asked) && asked.length <= LONGEST_NAME && !asked.startsWith('.')) return asked;
+    throw new Misuse(`--name takes ${NAME_RULE}, not ${JSON.stringify(asked)}.`);
   }
   // Nothing else of the command is kept anywhere: its arguments may be a prompt.
-  const name = basename(program).replace(/[^A-Za-z0-9._@-]/g, '-').slice(0, LONGEST_NAME);
+  const name = basename(program).replace(/^\.+/, '').replace(/[^A-Za-z0-9._@-]/g, '-').slice(0, LONGEST_NAME);
   return isName(name) ? name : 'command';
 }

@@ -364,8 +364,8 @@ fn is_said(measure: Measure, value: f64) -> bool {
     value != 0.0 || measure.roll_up() == RollUp::Own
 }
 
-/// The name of an agent that has no ID of its own: `<machine id>:<name>`.
+/// The name of an agent that has no ID of its own: `<machine id>:<name>`, or a run's `<machine id>:run:<name>`.
 fn name_in(id: &UnitId, machine: &UnitId) -> Option<Name> {
     let name = id.as_str().strip_prefix(machine.as_str())?.strip_prefix(':')?;
-    Name::new(name)
+    Name::new(name.strip_prefix("run:").unwrap_or(name))
 }

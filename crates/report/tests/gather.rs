@@ -154,11 +154,15 @@ fn a_tokens_file_of_an_agent_that_nobody_tells_of_is_an_agent_by_its_id() {
     let house = House::new();
     let mut gatherer = house.gatherer(&Counted::default(), 10.0);
     house.tokens("mch_1%3Ascripts", "r-1", 90.0, 1, 70);
+    house.tokens("mch_1%3Arun%3Am", "r-2", 90.0, 1, 70);
     gather(&mut gatherer, &house, 120.0);
     let look = gatherer.join(&look());
-    let unit = look.units.iter().find(|unit| unit.id.as_str() == "mch_1:scripts").unwrap();
-    assert_eq!((unit.kind, unit.name.as_ref().unwrap().as_str()), (UnitKind::Agent, "scripts"));
-    assert_eq!(unit.parent.as_ref().unwrap().as_str(), "mch_1");
+    // One that was run is called as it was.
+    for (id, name) in [("mch_1:scripts", "scripts"), ("mch_1:run:m", "m")] {
+        let unit = look.units.iter().find(|unit| unit.id.as_str() == id).unwrap();
+        assert_eq!((unit.kind, unit.name.as_ref().unwrap().as_str()), (UnitKind::Agent, name));
+        assert_eq!(unit.parent.as_ref().unwrap().as_str(), "mch_1");
+    }
 }
 
 #[test]
