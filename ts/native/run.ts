@@ -48,6 +48,7 @@ export interface Outcome {
   ports: number[];
   stop: number | null;
   left: Left[];
+  heldBy: 'control-group' | 'scope' | 'reaper';
   groupRemoved: boolean;
   absent: [name: string, why: string][];
 }

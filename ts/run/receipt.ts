@@ -31,6 +31,8 @@ export interface Receipt {
   folder: { files: number | null; bytes: number | null; about: boolean; why?: string };
   ports: number[];
   cpuBy: Outcome['cpuBy'];
+  /** What held it together: a control group of its own, one below a scope of the user's systemd, or its reaper alone. */
+  heldBy: Outcome['heldBy'];
   /** How many looks its memory was seen in. */
   looks: number;
   left: Left[];
@@ -78,6 +80,7 @@ export function receiptOf({ agent, startedMs, endedMs, outcome, startedIn, cold,
     folder: { files: outcome.files, bytes: outcome.bytes, about: outcome.about, ...(why['files'] !== undefined && { why: why['files'] }) },
     ports: outcome.ports,
     cpuBy: outcome.cpuBy,
+    heldBy: outcome.heldBy,
     looks: outcome.looks,
     left: outcome.left,
   };

@@ -12,6 +12,8 @@ use lnk_sample::linux::layout::Layout;
 use lnk_sample::parse::cgroup::parse_cgroup;
 use lnk_sample::{Absent, Why};
 
+use crate::manager;
+
 const GROUP: &str = "control group";
 
 /// What the kernel keeps of a version 1 group's most memory.
@@ -28,9 +30,25 @@ pub struct OwnGroup {
     dirs: Vec<PathBuf>,
     doors: Vec<File>,
     v1_memory: Option<PathBuf>,
+    in_scope: bool,
 }
 
 impl OwnGroup {
+    /// Makes a group of that name below this process's own; where that may not be, below a scope that the user's manager
+    /// makes for this process.
+    ///
+    /// # Errors
+    /// As [`OwnGroup::make`]; where a manager was asked, what came of that.
+    pub(crate) fn make_or_ask(name: &str) -> Result<OwnGroup, Absent> {
+        match OwnGroup::make(name) {
+            Err(absent) if absent.why == Why::Denied => {
+                manager::enter_scope(name)?;
+                Ok(OwnGroup { in_scope: true, ..OwnGroup::make(name)? })
+            }
+            made => made,
+        }
+    }
+
     /// Makes a group of that name.
     ///
     /// # Errors
@@ -46,7 +64,12 @@ impl OwnGroup {
         debug_assert!(dir.is_dir());
         let v1_memory = layout.v1_has(b"memory").then(|| made.add_v1(&layout, root, name)).flatten();
         let (dirs, doors) = made.take();
-        Ok(OwnGroup { path, group, dirs, doors, v1_memory })
+        Ok(OwnGroup { path, group, dirs, doors, v1_memory, in_scope: false })
+    }
+
+    /// Whether it is below a scope of the user's manager.
+    pub(crate) fn is_in_scope(&self) -> bool {
+        self.in_scope
     }
 
     /// The version 2 path, as `/proc/<pid>/cgroup` has it.

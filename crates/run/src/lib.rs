@@ -13,6 +13,7 @@ mod folder;
 mod forks;
 mod group;
 mod look;
+mod manager;
 mod run;
 mod signals;
 mod spawn;

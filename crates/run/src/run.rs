@@ -106,6 +106,8 @@ pub struct Outcome {
     pub stop: Option<f64>,
     /// Who goes on after its end.
     pub left: Vec<Left>,
+    /// What held it together: a control group of its own, one below a scope of the user's manager, or its reaper alone.
+    pub held_by: &'static str,
     /// Whether its control group is gone.
     pub group_removed: bool,
     /// Why something isn't known, by its name.
@@ -122,7 +124,7 @@ impl Running {
         signals::catch();
         // Without it orphans get away, and are counted as far as they were seen.
         let _ = wait::become_reaper();
-        let group = OwnGroup::make(&plan.group);
+        let group = OwnGroup::make_or_ask(&plan.group);
         let looker = Looker::new(group.as_ref().ok().map(OwnGroup::path));
         let rest = looker.as_ref().map(Looker::rest).unwrap_or_default();
         let forks = Forks::listen();
@@ -243,6 +245,7 @@ fn outcome_of(end: End, wall: Duration, reaped: &Reaped, seen: Seen, left: Vec<L
         ports: seen.ports.into_iter().collect(),
         stop: None,
         left,
+        held_by: "reaper",
         group_removed: true,
         absent: Vec::new(),
     };
@@ -268,6 +271,7 @@ impl Outcome {
 
     fn note_group(&mut self, group: Result<OwnGroup, Absent>) {
         let Some(mut group) = self.taken("group", group) else { return };
+        self.held_by = if group.is_in_scope() { "scope" } else { "control-group" };
         // Its count has everybody, those nobody waited for among them.
         if let Some(usec) = self.taken("groupCpu", group.group().cpu_usage_usec()) {
             self.cpu = usec as f64 / 1e6;
