@@ -113,8 +113,9 @@ describe.each(USERS)('as %s', (user) => {
     const lines = stderr.trimEnd().split('\n');
     expect(lines[0]).toMatch(/^reading · 0\.\d\ds · exit 2$/);
     const labels = lines.slice(1).map((line) => line.slice(0, 11).trimEnd());
-    expect(labels).toEqual(['cpu', 'memory', 'processes', 'disk', 'its folder', 'network', 'times']);
+    expect(labels).toEqual(['cpu', 'memory', 'processes', 'disk', 'its folder', 'network', 'turns', 'times']);
     expect(stderr).toMatch(/\nnetwork +not counted, nor tokens: --meter counts them\n/);
+    expect(stderr).toMatch(/\nturns +not known, nor spend: no harness said any\n/);
     expect(stderr).not.toContain('undefined');
   });
 });

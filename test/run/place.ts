@@ -32,6 +32,11 @@ export class RunPlace extends Place {
     for (const folder of [this.folder, this.home, this.work]) chmodSync(folder, 0o777);
   }
 
+  /** What other programs import, as built. */
+  get library(): string {
+    return join(dirname(this.#program), 'index.js');
+  }
+
   /** The words that run `lnk measure …` as the place's user. */
   words(...args: string[]): [program: string, ...args: string[]] {
     const words = [process.execPath, this.#program, 'measure', ...args];

@@ -18,6 +18,8 @@ export interface Gathered {
   problems: string[];
   /** Whether all that was asked answered. */
   isWhole: boolean;
+  /** Files to be removed once what is asked for is in a look that was kept. */
+  over: string[];
 }
 
 /** The three providers, merged. */
@@ -40,7 +42,7 @@ export class Agents {
     const id = list.machine.id ?? this.#ownId();
     const runs = readRuns(this.#folder, id);
     const problems = [...list.problems, ...runs.problems, ...(list.machine.id === undefined && this.#own?.note ? [this.#own.note] : [])];
-    return { request: { machine: machineOf(list, id), agents: merge(list.agents, runs.agents), found: true }, metered: new Set(), problems, isWhole: list.failed !== true };
+    return { request: { machine: machineOf(list, id), agents: merge(list.agents, runs.agents), found: true }, metered: new Set(), problems, isWhole: list.failed !== true, over: runs.over };
   }
 
   /** The same with what each agent's proxies carried; Link is asked for that only where an agent of its runs. */
@@ -52,6 +54,16 @@ export class Agents {
     const agents = request.agents.map((agent) => ({ ...agent, ...proxiesOf(agent, traffic[agent.from]) }));
     const metered = new Set(agents.filter(({ traffic }) => traffic?.some(({ model }) => model)).map(({ id }) => id));
     return { ...gathered, request: { ...request, agents }, metered, problems: [...gathered.problems, ...problems] };
+  }
+
+  /** The same with the runs there are by now. Asks nobody: a run may come and go between two questions. */
+  withRuns(gathered: Gathered): Gathered {
+    const { request } = gathered;
+    const { agents: runs, over } = readRuns(this.#folder, request.machine.id);
+    const traffic = runs.length > 0 ? readRunTraffic(this.#folder) : [];
+    const merged = merge(request.agents.filter(({ from }) => from === 'link'), runs);
+    const agents = merged.map((agent) => (agent.from === 'run' ? { ...agent, ...proxiesOf(agent, traffic) } : agent));
+    return { ...gathered, request: { ...request, agents }, over };
   }
 
   #ownId(): string {

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Unit } from '../native';
 import { type Day, type LastLook, readKeptDay } from '../native/store';
-import type { View } from '../show/view';
+import { now, type View } from '../show/view';
 import { readWatched } from '../watch/status';
 
 /** What there is to show, without the day. */
@@ -31,9 +31,11 @@ export const keptDay = (folder: string, agent?: string): Day | undefined => (has
 export function withDay(view: View, day: Day | undefined): View {
   if (day === undefined || day.lastLook === null) return { ...view, hasDay: false };
   const ofDay = new Map(day.units.map((unit) => [unit.id, unit]));
-  const running = new Set(view.look.units.map(({ id }) => id));
+  // An agent without processes is in the look for what was said of it as it ended.
+  const ofLook = view.look.units.filter((unit) => unit.kind !== 'agent' || now(unit, 'link.processes.sum') !== undefined || !ofDay.has(unit.id));
+  const running = new Set(ofLook.map(({ id }) => id));
   const ended = day.units.filter(({ id, kind }) => !running.has(id) && kind !== 'machine').map((unit) => joined({ ...unit, measures: {} }, unit));
-  const units = [...view.look.units.map((unit) => joined(unit, ofDay.get(unit.id))), ...ended];
+  const units = [...ofLook.map((unit) => joined(unit, ofDay.get(unit.id))), ...ended];
   const counted = day.units.filter(({ measures }) => (measures['link.requests.model.sum']?.day ?? 0) > 0).map(({ id }) => id);
   return {
     ...view,

@@ -123,6 +123,15 @@ export declare class Store {
 }
 export type BindingStore = Store
 
+/** Adds up what a harness says from now on, beside whoever else reads it. */
+export declare class Turns {
+  /** `file` is below `home`. Throws if it isn't. */
+  constructor(home: string, file: string)
+  /** Reads what was said since, and gives what was said in all as JSON: numbers by name, of what was said. */
+  read(): string
+}
+export type BindingTurns = Turns
+
 /**
  * Counts one answer's tokens as it passes, then another's: what Node does to make and to collect such an object costs more
  * than reading a short answer.

@@ -43,6 +43,21 @@ export interface AgentRequest {
   settings?: string;
   /** What each run of its proxy carried; undefined where that isn't known. */
   traffic?: ProxyTraffic[];
+  /** Starts of it that are over, the oldest first, counted to their end. */
+  ended?: EndedRun[];
+}
+
+/** What a run that is over came to, as it was counted around it. What isn't known isn't there. */
+export interface EndedRun {
+  /** Seconds since 1970. */
+  started: number;
+  /** Core-seconds. */
+  cpu: number;
+  /** Disk bytes. */
+  read?: number;
+  written?: number;
+  /** The most memory seen, in bytes. */
+  peak?: number;
 }
 
 /** What one run of an agent's proxy carried. */

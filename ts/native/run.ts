@@ -93,6 +93,21 @@ export class NativeRun {
   }
 }
 
+/** Adds up what a harness says from now on, beside the watcher that reads it and empties its file. */
+export class NativeTurns {
+  readonly #turns: InstanceType<Binding['Turns']>;
+
+  /** @param file where it says it, below `home` */
+  constructor(home: string, file: string) {
+    this.#turns = new (loadNative().Turns)(home, file);
+  }
+
+  /** What it has said by now, by measure without `link.`; what it hasn't said isn't there. To be asked every second or so. */
+  read(): Record<string, number> {
+    return parseObject(this.#turns.read()) as Record<string, number>;
+  }
+}
+
 function notStarted(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof Failure) return error;
   try {

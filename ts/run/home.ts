@@ -1,10 +1,11 @@
 // Where a run's files are: in the measure folder's `runs`, a file a run that says who it is (contract 1's shape and what
 // tells its processes from others of the same numbers), and a home each for what it and its harness report.
 
-import { existsSync, mkdirSync, readFileSync, readlinkSync, renameSync, rmSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { closeSync, constants, existsSync, fstatSync, mkdirSync, openSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { codeOf } from '../errors';
 import { isObject, listOf, parseObject } from '../json';
+import type { EndedRun } from '../native';
 import { readPlain } from '../plain';
 
 /** A group that a run made is called so; nothing else is ever removed. */
@@ -12,6 +13,8 @@ export const GROUP_PREFIX = 'lnk-run-';
 
 /** A run that has ended is told of for so long, so that every watcher (it looks at least every 10 minutes) sees its end. */
 const TOLD_MS = 15 * 60_000;
+/** What of a run that is over waits for the watcher is called after the run and its start, with this at its end. */
+export const OVER = /\.(\d+)\.ended$/;
 /** A claim takes a moment; one that is this old was left by who was killed meanwhile. */
 const CLAIM_MS = 10_000;
 
@@ -36,15 +39,26 @@ export interface RunMark {
   ended?: number;
 }
 
+/** What a run came to, with what its proxy carried (one sandbox of contract 2). */
+export interface Over extends EndedRun {
+  traffic?: unknown;
+}
+
 /** The paths of a run of a name. */
 export class RunFiles {
   readonly file: string;
   readonly traffic: string;
   readonly home: string;
   readonly #lock: string;
+  readonly #base: string;
 
-  constructor(folder: string, name: string) {
+  /** @param folder the measure folder */
+  constructor(
+    readonly folder: string,
+    name: string,
+  ) {
     const base = join(folder, 'runs', encodeURIComponent(name));
+    this.#base = base;
     this.file = `${base}.json`;
     this.traffic = `${base}.traffic`;
     this.home = `${base}.home`;
@@ -85,14 +99,26 @@ export class RunFiles {
     replace(this.file, text);
   }
 
+  /** Leaves what a run came to for the watcher, which removes it once it is in a look that was kept. */
+  leave(startedMs: number, over: Over): void {
+    for (const path of this.#left()) if (isOld(path)) rmSync(path, { force: true });
+    replace(`${this.#base}.${startedMs}.ended`, `${JSON.stringify(over)}\n`);
+  }
+
+  /** What runs of the name left so. */
+  #left(): string[] {
+    const folder = dirname(this.#base);
+    const paths = readdirSync(folder).map((name) => join(folder, name));
+    return paths.filter((path) => path.replace(OVER, '') === this.#base && path !== this.#base);
+  }
+
   /** Removes what is left of a run that is over, with the groups it made. A name that is being claimed is left alone. */
   forget(): void {
     this.#locked(() => {
       const mark = readMark(this.file);
       if (!isForgotten(mark)) return false;
       removeGroups(mark?.groupDirs ?? []);
-      rmSync(this.file, { force: true });
-      rmSync(this.traffic, { force: true });
+      for (const path of [this.file, this.traffic, ...this.#left()]) rmSync(path, { force: true });
       return true;
     });
   }
@@ -116,11 +142,59 @@ export class RunFiles {
   }
 }
 
+/** Whether a file was written before anybody needs to be told of it. */
+function isOld(path: string): boolean {
+  const written = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+  return written === undefined || Math.abs(Date.now() - written) > TOLD_MS;
+}
+
 /** Writes a file whole or not at all. */
 function replace(path: string, text: string): void {
   const mine = `${path}.${process.pid}`;
   writeFileSync(mine, text, { mode: 0o600 });
   renameSync(mine, path);
+}
+
+/** Plain files alone, of any other nothing is waited for: what they are in is the command's to write to. */
+const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
+
+/**
+ * Keeps a harness's file open to write, and makes it where it isn't there: the watcher empties no file that somebody may
+ * yet write to, so that whoever else follows it misses nothing.
+ */
+export class HeldFile {
+  readonly #path: string;
+  #held: { file: number; inode: bigint } | undefined;
+
+  constructor(path: string) {
+    this.#path = path;
+    this.renew();
+  }
+
+  /** Holds what is of that name by now: its writer moves it aside at times. What can't be held isn't. */
+  renew(): void {
+    if (this.#held !== undefined && statSync(this.#path, { bigint: true, throwIfNoEntry: false })?.ino === this.#held.inode) return;
+    const before = this.#held;
+    this.#held = open(this.#path);
+    if (before !== undefined) closeSync(before.file);
+  }
+
+  close(): void {
+    if (this.#held !== undefined) closeSync(this.#held.file);
+    this.#held = undefined;
+  }
+}
+
+function open(path: string): { file: number; inode: bigint } | undefined {
+  try {
+    const file = openSync(path, APPEND, 0o600);
+    const stat = fstatSync(file, { bigint: true });
+    if (stat.isFile() && stat.nlink === 1n) return { file, inode: stat.ino };
+    closeSync(file);
+  } catch {
+    // In its place is something else, or it is being asked about just now.
+  }
+  return undefined;
 }
 
 /** Writes beside a run's file what its proxy carried (one sandbox of contract 2). */

@@ -11,10 +11,11 @@ import { isatty } from 'node:tty';
 import { makeMeasureFolder, measureFolder } from '../agents/folder';
 import { machineId } from '../agents/machine';
 import { codeOf, messageOf } from '../errors';
-import { endAs, inheritedDescriptors, NativeRun, NotStarted, type Outcome } from '../native/run';
+import { endAs, inheritedDescriptors, NativeRun, NativeTurns, NotStarted, type Outcome } from '../native/run';
+import { lockHolder } from '../native/store';
 import { paint, wantsColor } from '../show/paint';
 import { showReceipt } from '../show/receipt';
-import { bootMs, GROUP_PREFIX, place, RunFiles, startOf, type Who, writeTraffic } from './home';
+import { bootMs, GROUP_PREFIX, HeldFile, place, RunFiles, startOf, type Who, writeTraffic } from './home';
 import type { Meter } from './meter';
 import type { RunOptions } from './options';
 import { receiptOf } from './receipt';
@@ -56,8 +57,9 @@ export async function run(options: RunOptions): Promise<number> {
   clearInterval(notes);
   await metering?.close();
   note();
-  agent.ended(outcome);
-  const receipt = receiptOf({ agent, startedMs, endedMs: Date.now(), outcome, startedIn: native.startedIn, cold: agent.cold, metered: metering?.meter.counts() });
+  agent.ended(outcome, metering?.told());
+  const facts = { startedMs, endedMs: Date.now(), outcome, startedIn: native.startedIn, cold: agent.cold, metered: metering?.meter.counts(), said: agent.said };
+  const receipt = receiptOf({ agent, ...facts });
   if (options.receipt !== undefined) {
     try {
       writeFileSync(options.receipt, `${JSON.stringify(receipt, undefined, 2)}\n`);
@@ -70,16 +72,19 @@ export async function run(options: RunOptions): Promise<number> {
 }
 
 /** The route and the proxy of a run, what they counted told to the watcher. */
-async function meter(agent: RunAgent): Promise<{ meter: Meter; note(): void; close(): Promise<void> }> {
+async function meter(agent: RunAgent): Promise<{ meter: Meter; note(): void; told(): unknown; close(): Promise<void> }> {
   const { startMeter } = await import('./meter');
   const { TokenLedger } = await import('../route/ledger');
   // Not while it runs: the screen is the command's.
   const ledger = new TokenLedger(join(measureFolder(), 'tokens'), (problem) => (agent.problem ||= `lnk measure: ${problem}\n`));
   let told = '';
   let asked = false;
-  const note = (): void => {
+  const entryNow = (): object => {
     const { in: received, out, requests } = meter.counts();
-    const entry = { agent: agent.id, proxy: meter.proxy, since: meter.since, in: received, out, model: requests > 0 };
+    return { agent: agent.id, proxy: meter.proxy, since: meter.since, in: received, out, model: requests > 0 };
+  };
+  const note = (): void => {
+    const entry = entryNow();
     const text = JSON.stringify(entry);
     if (agent.files === undefined || text === told) return;
     told = text;
@@ -104,6 +109,7 @@ async function meter(agent: RunAgent): Promise<{ meter: Meter; note(): void; clo
   return {
     meter,
     note,
+    told: entryNow,
     close: async () => {
       await meter.close();
       await ledger.close().catch((error: unknown) => (agent.problem ||= `lnk measure: ${messageOf(error)}\n`));
@@ -132,9 +138,12 @@ interface RunAgent {
   cold: boolean;
   /** What couldn't be kept, as a line; else nothing. */
   problem: string;
+  /** What its harness said of its turns, by measure without `link.`; undefined where it could say nothing. */
+  readonly said: Record<string, number> | undefined;
   began(native: NativeRun, startedMs: number): void;
   note(native: NativeRun): void;
-  ended(outcome: Outcome): void;
+  /** It is over; what its proxy carried, where it had one. */
+  ended(outcome: Outcome, traffic: unknown): void;
   /** It never began. */
   end(): void;
 }
@@ -155,7 +164,7 @@ function claim(wanted: string): RunAgent {
   } catch (error) {
     const nothing = (): void => undefined;
     const problem = `lnk measure: this run is in no other screen, since nothing can be kept in ${folder}: ${messageOf(error)}\n`;
-    return { id: `${machine || 'machine'}:run:${wanted}`, name: wanted, files: undefined, cold: true, problem, began: nothing, note: nothing, ended: nothing, end: nothing };
+    return { id: `${machine || 'machine'}:run:${wanted}`, name: wanted, files: undefined, cold: true, problem, said: undefined, began: nothing, note: nothing, ended: nothing, end: nothing };
   }
 }
 
@@ -169,6 +178,8 @@ class KeptAgent implements RunAgent {
   #cgroup: string | undefined;
   #groupDirs: string[] = [];
   #hasStarted = false;
+  #turns: { held: HeldFile; native: NativeTurns } | undefined;
+  #said: Record<string, number> | undefined;
 
   constructor(folder: string, machine: string, name: string) {
     this.id = `${machine}:run:${name}`;
@@ -179,7 +190,13 @@ class KeptAgent implements RunAgent {
   claim(): boolean {
     if (!this.files.claim(this.#text([]))) return false;
     this.cold = !this.files.makeHome(bootMs()).usedSinceBoot;
+    const { home, measures } = this.files;
+    this.#turns = { held: new HeldFile(measures), native: new NativeTurns(home, measures) };
     return true;
+  }
+
+  get said(): Record<string, number> | undefined {
+    return this.#said;
   }
 
   began({ who }: NativeRun, startedMs: number): void {
@@ -190,22 +207,35 @@ class KeptAgent implements RunAgent {
   }
 
   note(native: NativeRun): void {
+    this.#turns?.held.renew();
+    this.#said = this.#turns?.native.read();
     const { startedIn } = native;
     if (this.#hasStarted || startedIn === null) return;
     this.#hasStarted = true;
     this.#time(this.cold ? 'start_cold' : 'start_warm', startedIn);
   }
 
-  ended({ stop, left, groupRemoved }: Outcome): void {
+  ended(outcome: Outcome, traffic: unknown): void {
+    const { stop, left, groupRemoved } = outcome;
+    this.#turns?.held.close();
     if (stop !== null) this.#time('stop', stop);
     if (groupRemoved) this.#groupDirs = [];
     const who = left.map(({ pid, start }) => ({ pid, start }));
+    // What goes on is counted on by whoever looks; of what doesn't, the watcher's last look knows only a part.
+    if (who.length === 0) this.#keep(() => this.#leave(outcome, traffic));
     // What goes on is the agent's still; what doesn't is told of once more.
     this.#keep(() => this.files.say(this.#text(who, who.length === 0)));
   }
 
   end(): void {
     this.#keep(() => this.files.say(this.#text([], true)));
+  }
+
+  /** Leaves what it came to for the watcher, where one runs to take it up. */
+  #leave({ cpu, diskRead, diskWritten, peak }: Outcome, traffic: unknown): void {
+    if (lockHolder(this.files.folder)?.isWatcher !== true) return;
+    const bytes = { ...(diskRead !== null && { read: diskRead }), ...(diskWritten !== null && { written: diskWritten }), ...(peak !== null && { peak }) };
+    this.files.leave(this.#began, { started: this.#began / 1000, cpu, ...bytes, ...(traffic !== undefined && { traffic }) });
   }
 
   #time(what: string, seconds: number): void {

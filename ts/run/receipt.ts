@@ -46,12 +46,18 @@ export interface RunFacts {
   startedIn: number | null;
   cold: boolean;
   metered: Metered | undefined;
+  /** What its harness said of its turns, by measure without `link.`. */
+  said: Record<string, number> | undefined;
 }
 
 const NOT_METERED = 'only a run with --meter has its traffic counted';
+const NOT_SAID = 'no harness said any';
+
+/** What only a harness says of its turns. */
+const TURNS = ['turns.sum', 'tool_calls.sum', 'errors.sum', 'fallbacks.off.sum', 'fallbacks.window.sum', 'fallbacks.overloaded.sum', 'cost.sum'] as const;
 
 /** The receipt of a run. */
-export function receiptOf({ agent, startedMs, endedMs, outcome, startedIn, cold, metered }: RunFacts): Receipt {
+export function receiptOf({ agent, startedMs, endedMs, outcome, startedIn, cold, metered, said }: RunFacts): Receipt {
   const why = Object.fromEntries(outcome.absent);
   const measures: Record<string, number> = {};
   const missing: Record<string, string> = {};
@@ -64,7 +70,9 @@ export function receiptOf({ agent, startedMs, endedMs, outcome, startedIn, cold,
   note('disk.read.sum', outcome.diskRead, why['disk']);
   note('disk.written.sum', outcome.diskWritten, why['disk']);
   note('ports.sum', why['ports'] === undefined ? outcome.ports.length : null, why['ports']);
+  for (const name of TURNS) note(name, said?.[name], NOT_SAID);
   for (const [name, value] of meteredMeasures(metered)) note(name, value, NOT_METERED);
+  for (const [name, value] of tokens(metered, said)) note(name, value, metered === undefined ? `${NOT_METERED}, and ${NOT_SAID}` : `no request passed the route, and ${NOT_SAID}`);
   note('time.start_' + (cold ? 'cold' : 'warm') + '.own', startedIn);
   note('time.stop.own', outcome.stop);
   return {
@@ -91,11 +99,18 @@ const meteredMeasures = (metered: Metered | undefined): [string, number | undefi
   ['network.out.sum', metered?.out],
   ['requests.model.sum', metered?.requests],
   ['requests.unmetered.sum', metered?.unmetered],
-  ['tokens.input.sum', metered?.input],
-  ['tokens.output.sum', metered?.output],
-  ['tokens.cached.sum', metered?.cached],
-  ['tokens.cache_written.sum', metered?.cacheWritten],
 ];
+
+/** Tokens as the route counted them; where no request passed it, as the harness did. Never both: they are the same ones. */
+const tokens = (metered: Metered | undefined, said: Record<string, number> = {}): [string, number | undefined][] => {
+  const routed = metered !== undefined && metered.requests > 0 ? metered : undefined;
+  return [
+    ['tokens.input.sum', routed?.input ?? said['tokens.input.sum']],
+    ['tokens.output.sum', routed?.output ?? said['tokens.output.sum']],
+    ['tokens.cached.sum', routed?.cached ?? said['tokens.cached.sum']],
+    ['tokens.cache_written.sum', routed?.cacheWritten ?? said['tokens.cache_written.sum']],
+  ];
+};
 
 function signalName(signal: number | null): string | null {
   if (signal === null) return null;

@@ -1,7 +1,7 @@
 // A run's receipt for a person: a few lines to read and to paste.
 
 import type { Receipt } from '../run/receipt';
-import { bytes, count, duration, many, percent } from './numbers';
+import { bytes, count, duration, many, money, percent } from './numbers';
 import type { Paint } from './paint';
 
 /** The receipt's lines, ended by a newline. */
@@ -58,15 +58,32 @@ function folderText({ files, bytes: grown, about, why }: Receipt['folder']): str
 
 function networkLines(value: (name: string) => number | undefined): [string, string][] {
   const [received, sent] = [value('network.in.sum'), value('network.out.sum')];
-  if (received === undefined || sent === undefined) return [['network', 'not counted, nor tokens: --meter counts them']];
+  const isCounted = received !== undefined && sent !== undefined;
   const requests = value('requests.model.sum') ?? 0;
   const unmetered = value('requests.unmetered.sum') ?? 0;
-  const cached = value('tokens.cached.sum') ?? 0;
-  const tokens = `${count(value('tokens.input.sum') ?? 0)} in${cached > 0 ? ` (${count(cached)} cached)` : ''}, ${count(value('tokens.output.sum') ?? 0)} out`;
+  const tokens = tokensText(value);
+  const model: [string, string] = ['model', `${many(requests, 'request')}${unmetered > 0 ? `, ${unmetered} without usage` : ''}`];
   return [
-    ['network', `${bytes(received)} in, ${bytes(sent)} out`],
-    ['model', `${many(requests, 'request')}${unmetered > 0 ? `, ${unmetered} without usage` : ''}`],
-    ...(requests > 0 ? [['tokens', tokens] as [string, string]] : []),
+    ['network', isCounted ? `${bytes(received)} in, ${bytes(sent)} out` : `not counted${tokens === undefined ? ', nor tokens' : ''}: --meter counts ${tokens === undefined ? 'them' : 'it'}`],
+    ...(isCounted ? [model] : []),
+    ...(tokens === undefined ? [] : [['tokens', `${tokens}${requests > 0 ? '' : ', by its harness\'s count'}`] as [string, string]]),
+    ...turnLines(value),
+  ];
+}
+
+function tokensText(value: (name: string) => number | undefined): string | undefined {
+  const [input, output, cached] = [value('tokens.input.sum'), value('tokens.output.sum'), value('tokens.cached.sum') ?? 0];
+  if (input === undefined && output === undefined) return undefined;
+  return `${count(input ?? 0)} in${cached > 0 ? ` (${count(cached)} cached)` : ''}, ${count(output ?? 0)} out`;
+}
+
+function turnLines(value: (name: string) => number | undefined): [string, string][] {
+  const [turns, tools, errors, cost] = ['turns.sum', 'tool_calls.sum', 'errors.sum', 'cost.sum'].map(value);
+  if (turns === undefined && cost === undefined) return [['turns', 'not known, nor spend: no harness said any']];
+  const more = [...(tools === undefined ? [] : [many(tools, 'tool call')]), ...(errors ? [many(errors, 'error')] : [])];
+  return [
+    ['turns', `${[turns === undefined ? 'not said' : String(turns), ...more].join(', ')}`],
+    ['spend', cost === undefined ? 'not said' : money(cost)],
   ];
 }
 

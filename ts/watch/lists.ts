@@ -31,11 +31,16 @@ export class Lists {
     this.#folders = [join(linkHome(env), 'agents'), join(measureFolder(env), 'runs')];
   }
 
-  /** The last good list. Asks for it where there is none yet, which takes no longer than a program may. */
+  /** The last good list, with the runs of now. Asks for it where there is none yet, which takes no longer than a program may. */
   async current(): Promise<Gathered> {
     if (this.#now === undefined) await this.#ask(true);
     if (this.#now === undefined) throw new Error('there is no list of agents');
-    return this.#now;
+    try {
+      return this.#agents.withRuns(this.#now);
+    } catch (error) {
+      this.#log.tell('agents', [messageOf(error)]);
+      return this.#now;
+    }
   }
 
   /** Begins to ask what is due to be asked, if nothing is being asked; the next look has the answer. */

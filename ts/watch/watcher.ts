@@ -1,6 +1,6 @@
 // The watcher: a look every `every`, whatever the disk or another program does meanwhile.
 
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { messageOf } from '../errors';
@@ -21,6 +21,8 @@ const END_MS = 4000;
 /** A look that waits to be kept, and what others said until it was taken, where that was asked. */
 interface Waiting {
   look: NativeLook;
+  /** Files of runs that are over, which it has the last of. */
+  over: string[];
   said?: Promise<string[]>;
 }
 
@@ -76,7 +78,8 @@ export class Watcher {
   }
 
   async #look(): Promise<void> {
-    const request = JSON.stringify((await this.#lists.current()).request);
+    const { request: asked, over } = await this.#lists.current();
+    const request = JSON.stringify(asked);
     let look: NativeLook;
     try {
       look = this.#sampler.take(request);
@@ -86,7 +89,7 @@ export class Watcher {
       return;
     }
     const room = this.#waiting.length < MOST_WAITING;
-    if (room) this.#waiting.push({ look, ...this.#ask(request) });
+    if (room) this.#waiting.push({ look, over, ...this.#ask(request) });
     this.#log.tell('disk', room ? [] : [`${MOST_WAITING} looks wait to be kept; newer ones are dropped`]);
     this.#keeping ??= this.#keepAll().finally(() => (this.#keeping = undefined));
     this.#lists.refresh();
@@ -106,12 +109,13 @@ export class Watcher {
   }
 
   /** Keeps a look with what was said, in one write. */
-  async #append({ look, said }: Waiting): Promise<NativeLook> {
+  async #append({ look, over, said }: Waiting): Promise<NativeLook> {
     if (said !== undefined) this.#log.tell('reports', await said);
     const whole = said === undefined ? look : this.#gatherer.join(look);
     try {
       const aside = await this.#store.append(whole, this.#gatherer.counted());
       this.#gatherer.kept();
+      for (const path of over) rmSync(path, { force: true });
       this.#log.tell('minutes', aside === null ? [] : [aside]);
       return whole;
     } catch (error) {

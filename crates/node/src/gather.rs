@@ -1,13 +1,15 @@
 //! What others say of the agents, for TypeScript.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lnk_report::{Gatherer, Told};
+use lnk_report::{Beside, Gatherer, Place, Told};
 use lnk_schema::Name;
-use napi::Error;
 use napi::bindgen_prelude::AsyncTask;
+use napi::{Error, Result};
 use napi_derive::napi;
+use serde_json::json;
 
 use crate::sampler::BindingLook;
 use crate::store::BindingStore;
@@ -70,5 +72,29 @@ impl BindingGatherer {
     #[napi(catch_unwind)]
     pub fn go_back(&self) {
         lock(&self.0).go_back();
+    }
+}
+
+/// Adds up what a harness says from now on, beside whoever else reads it.
+#[napi(js_name = "Turns")]
+pub struct BindingTurns(Mutex<Beside>);
+
+#[napi]
+impl BindingTurns {
+    /// `file` is below `home`. Throws if it isn't.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(home: String, file: String) -> Result<BindingTurns> {
+        let place = Place::below(Path::new(&home), Path::new(&file));
+        let place = place.ok_or_else(|| Error::from_reason("a harness's file is not below its home"))?;
+        Ok(BindingTurns(Mutex::new(Beside::begin(place))))
+    }
+
+    /// Reads what was said since, and gives what was said in all as JSON: numbers by name, of what was said.
+    #[napi(catch_unwind)]
+    pub fn read(&self) -> String {
+        let mut beside = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        beside.read();
+        let said: BTreeMap<&str, f64> = beside.said().map(|(measure, value)| (measure.name(), value)).collect();
+        json!(said).to_string()
     }
 }

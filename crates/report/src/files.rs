@@ -102,22 +102,32 @@ enum Found {
     File(Identity),
 }
 
+/// What becomes of a file that is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Handling {
+    /// It has one name, and stays.
+    Stays,
+    /// Its writer moves it aside, and it is emptied once read.
+    IsEmptied,
+    /// The same, but somebody else empties it.
+    IsOthers,
+}
+
 /// All files behind one place.
 #[derive(Debug)]
 pub(crate) struct Files {
     place: Place,
-    /// Whether the file is emptied once read, and moved aside by its writer.
-    moves: bool,
+    handling: Handling,
     /// Oldest first, which is the order to read them in.
     pub followed: Vec<Followed>,
 }
 
 impl Files {
-    pub(crate) fn new(place: Place, moves: bool, from: &Positions) -> Files {
+    pub(crate) fn new(place: Place, handling: Handling, from: &Positions) -> Files {
         let known = |position: &Position| {
             Followed::new(position.file, None, Reached { progress: position.progress, fresh: false })
         };
-        Files { place, moves, followed: from.0.iter().map(known).collect() }
+        Files { place, handling, followed: from.0.iter().map(known).collect() }
     }
 
     /// How far each has been read.
@@ -151,7 +161,7 @@ impl Files {
         });
         if let Some(folder) = folder {
             let mut found = self.find(&folder, note);
-            if self.moves {
+            if self.handling == Handling::IsEmptied {
                 self.remove_read(&folder, &mut found);
                 self.move_aside(&folder, &mut found);
             }
@@ -161,7 +171,7 @@ impl Files {
 
     fn find(&mut self, folder: &Folder, note: &mut dyn FnMut(Note)) -> [Found; 3] {
         let (mut found, mut fresh) = ([Found::Nothing; 3], Vec::new());
-        let names = if self.moves { &ENDINGS[..] } else { &ENDINGS[..1] };
+        let names = if self.handling == Handling::Stays { &ENDINGS[..1] } else { &ENDINGS[..] };
         for (found, ending) in found.iter_mut().zip(names) {
             match folder.file(&self.place.name_with(ending)).and_then(identified) {
                 Ok(None) => {}

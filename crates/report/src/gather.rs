@@ -314,9 +314,9 @@ impl Gathering {
         }
     }
 
-    /// Whether an agent's route counts its tokens, as it runs now; one that doesn't run stays as it last ran.
+    /// Whether an agent's route counts its tokens, as it runs now, or ran until just now; of another it stays as it was.
     fn judge(&mut self, agent: &Agent, counted_at: impl FnOnce() -> Option<f64>) {
-        let Some(proxies) = agent.proxies.as_ref().filter(|_| agent.running) else { return };
+        let Some(proxies) = agent.proxies.as_ref().filter(|_| agent.running || agent.started.is_some()) else { return };
         if proxies.iter().any(|proxy| proxy.model) {
             self.counted.routed.insert(agent.id.clone());
         } else if let Some(started) = agent.started

@@ -6,6 +6,7 @@
 //! when to look or what the numbers add up to.
 
 mod apart;
+mod beside;
 mod counted;
 mod counter;
 mod files;
@@ -24,6 +25,7 @@ mod turn;
 mod writers;
 
 pub use apart::Apart;
+pub use beside::Beside;
 pub use counted::Counted;
 pub use counter::{Baseline, Counter, Growth};
 pub use gather::{Gatherer, Problem};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::files::{Files, Followed, NOTHING_YET, size_of};
+use crate::files::{Files, Followed, Handling, NOTHING_YET, size_of};
 use crate::lines::{MOST_A_LOOK, is_still, read_on};
 use crate::note::{Note, Refused};
 use crate::open::Place;
@@ -53,6 +53,12 @@ impl Reader {
         Reader::new(place, from, Lines::Turns)
     }
 
+    /// A reader of a harness's turns beside the one that empties their file: it changes nothing.
+    pub(crate) fn beside(place: Place) -> Reader {
+        let files = Files::new(place, Handling::IsOthers, &Positions::default());
+        Reader { files, lines: Lines::Turns, buffer: Vec::new() }
+    }
+
     /// A reader of starts and stops, `times.jsonl`, which is only read. Of a file that `from` doesn't know, only lines
     /// later than `after` count, in seconds since 1970: those before it happened unwatched.
     pub fn of_times(place: Place, from: &Positions, after: f64) -> Reader {
@@ -60,7 +66,8 @@ impl Reader {
     }
 
     pub(crate) fn new(place: Place, from: &Positions, lines: Lines) -> Reader {
-        Reader { files: Files::new(place, lines == Lines::Turns, from), lines, buffer: Vec::new() }
+        let handling = if lines == Lines::Turns { Handling::IsEmptied } else { Handling::Stays };
+        Reader { files: Files::new(place, handling, from), lines, buffer: Vec::new() }
     }
 
     /// Reads what was appended since the last read.

@@ -29,7 +29,7 @@ pub struct Agent {
     pub owner: Option<Name>,
     /// The teams it is in.
     pub teams: Vec<Name>,
-    /// When it started, in seconds since 1970, where it runs and that is said.
+    /// When it started, in seconds since 1970, where that is said: of one that runs, or did until just now.
     pub started: Option<f64>,
     /// Whether it runs.
     pub running: bool,
@@ -135,7 +135,7 @@ impl Agent {
             name: raw.name.as_deref().and_then(Name::new),
             owner: raw.owner.as_deref().and_then(Name::new),
             teams: raw.teams.iter().filter_map(|team| Name::new(team)).collect(),
-            started: raw.started.filter(|_| raw.running),
+            started: raw.started,
             running: raw.running,
             turns,
             times,

@@ -3,6 +3,8 @@
 use lnk_schema::{Name, UnitId};
 use serde::Deserialize;
 
+use crate::DiskBytes;
+
 /// Where an agent is known from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -51,6 +53,21 @@ pub struct Agent {
     pub service: Option<String>,
     /// What each run of its proxy carried.
     pub traffic: Vec<Traffic>,
+    /// Starts of it that are over, the oldest first, as whoever stood around them counted them to their end.
+    pub ended: Vec<Ended>,
+}
+
+/// What a start of an agent that is over came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// When it started, in nanoseconds since 1970.
+    pub started_ns: u64,
+    /// CPU time, in microseconds.
+    pub cpu_usec: u64,
+    /// Disk bytes, where they are known.
+    pub disk: Option<DiskBytes>,
+    /// The most memory seen, in bytes, where any was.
+    pub peak_bytes: Option<u64>,
 }
 
 /// What one run of a proxy carried so far.
@@ -100,6 +117,20 @@ struct RawAgent {
     unit: Option<String>,
     #[serde(default)]
     traffic: Vec<RawTraffic>,
+    #[serde(default)]
+    ended: Vec<RawEnded>,
+}
+
+#[derive(Deserialize)]
+struct RawEnded {
+    started: f64,
+    cpu: f64,
+    #[serde(default)]
+    read: Option<u64>,
+    #[serde(default)]
+    written: Option<u64>,
+    #[serde(default)]
+    peak: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -113,7 +144,7 @@ struct RawTraffic {
 
 impl Request {
     /// Reads a request's JSON: `{machine: {id, name}, agents: [{id, name, owner, teams, from, pids, started, cgroup, unit,
-    /// traffic: [{proxy, in, out}]}], found}`.
+    /// traffic: [{proxy, in, out}], ended: [{started, cpu, read, written, peak}]}], found}`; times in seconds.
     ///
     /// # Errors
     /// In words, if it isn't that, or the machine's ID is none.
@@ -146,7 +177,18 @@ impl Agent {
             group: raw.cgroup,
             service: raw.unit,
             traffic: traffic.collect(),
+            ended: raw.ended.iter().filter_map(Ended::of).collect(),
         })
+    }
+}
+
+impl Ended {
+    fn of(raw: &RawEnded) -> Option<Ended> {
+        let disk = raw.read.zip(raw.written).map(|(read, written)| DiskBytes { read, written });
+        // A hundred cores for a century: what is more is no CPU time.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range and not negative")]
+        let cpu_usec = (0.0..=3.2e11).contains(&raw.cpu).then_some((raw.cpu * 1e6).round() as u64)?;
+        Some(Ended { started_ns: nanoseconds(raw.started)?, cpu_usec, disk, peak_bytes: raw.peak })
     }
 }
 

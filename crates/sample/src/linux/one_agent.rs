@@ -5,6 +5,7 @@ use crate::linux::cgroup::{Group, Subtree};
 use crate::linux::disks::BlockDevices;
 use crate::linux::layout::Layout;
 use crate::linux::sampler::Absences;
+use crate::request::Ended;
 use crate::track::agent::{AgentState, Totals};
 use crate::track::tree::{Account, AgentKey, Tracked, Tree};
 use crate::{Absent, DiskBytes, Identity, Why};
@@ -20,6 +21,19 @@ pub(super) struct OneAgent {
     /// Its main processes, as of the last look that saw any.
     pub(super) main: Vec<Identity>,
     pub(super) totals: Running,
+    /// The ended starts of it that are in its totals, by when they started.
+    pub(super) taken: Vec<u64>,
+}
+
+/// What ended starts of an agent are to add to its totals: all of each, but of the one that was looked at what it hadn't
+/// come to then.
+#[derive(Debug, Default)]
+pub(super) struct Owed {
+    account: Account,
+    peak_bytes: u64,
+    has_disk: bool,
+    /// Those that are in it, and those that were before.
+    taken: Vec<u64>,
 }
 
 /// Totals that go on where what counts them is another source from then on.
@@ -32,6 +46,10 @@ pub(super) struct Running {
     /// What sources before counted, and where its processes stood then.
     before: Account,
     from: Account,
+    /// Of what was told, what is of other starts.
+    others: Account,
+    /// Whether disk bytes were told.
+    has_disk: bool,
 }
 
 impl Running {
@@ -51,6 +69,63 @@ impl OneAgent {
             subtree: Subtree::default(),
             main: Vec::new(),
             totals: Running::default(),
+            taken: Vec::new(),
+        }
+    }
+
+    /// What these starts that are over are to add, each once.
+    pub(super) fn owed(one: Option<&OneAgent>, ended: &[Ended]) -> Owed {
+        let mut owed = Owed::default();
+        for each in ended {
+            owed.taken.push(each.started_ns);
+            if one.is_some_and(|one| one.taken.contains(&each.started_ns)) {
+                continue;
+            }
+            let known = one.filter(|one| one.state.since_ns == Some(each.started_ns)).map(|one| &one.totals);
+            // What a look made more of it (a tick begun, a child that nobody waited for) stays.
+            let rest = |all: u64, told: fn(&Account) -> u64| {
+                all.saturating_sub(known.map_or(0, |known| told(&known.told) - told(&known.others)))
+            };
+            owed.account.cpu_usec += rest(each.cpu_usec, |account| account.cpu_usec);
+            if let Some(disk) = each.disk {
+                owed.has_disk = true;
+                owed.account.disk.read += rest(disk.read, |account| account.disk.read);
+                owed.account.disk.written += rest(disk.written, |account| account.disk.written);
+            }
+            owed.peak_bytes = owed.peak_bytes.max(each.peak_bytes.unwrap_or(0));
+        }
+        owed
+    }
+
+    /// Adds what is owed of starts that are over.
+    pub(super) fn pay(&mut self, owed: Owed) {
+        let Owed { account, peak_bytes, has_disk, taken } = owed;
+        let totals = &mut self.totals;
+        for sum in [&mut totals.told, &mut totals.before, &mut totals.others] {
+            sum.cpu_usec += account.cpu_usec;
+            sum.disk.read += account.disk.read;
+            sum.disk.written += account.disk.written;
+        }
+        totals.has_disk |= has_disk;
+        self.state.peak_bytes = self.state.peak_bytes.max(peak_bytes as f64);
+        self.taken = taken;
+    }
+
+    /// What it had come to, of an agent of which nobody runs any more.
+    pub(super) fn set_last_totals(&self, unit: &mut Unit) {
+        let Account { cpu_usec, disk, .. } = self.totals.told;
+        unit.values.set(Measure::CpuUsed, Some(cpu_usec as f64 / 1e6));
+        unit.values.set(Measure::DiskRead, self.totals.has_disk.then_some(disk.read as f64));
+        unit.values.set(Measure::DiskWritten, self.totals.has_disk.then_some(disk.written as f64));
+        unit.values.set(Measure::MemoryPeak, (self.state.peak_bytes > 0.0).then_some(self.state.peak_bytes));
+        self.set_network(unit);
+    }
+
+    /// What its proxies carried, if it has some.
+    pub(super) fn set_network(&self, unit: &mut Unit) {
+        if let Some((received, sent)) = self.state.network() {
+            unit.values.set(Measure::NetworkIn, Some(received as f64));
+            unit.values.set(Measure::NetworkOut, Some(sent as f64));
         }
     }
 
@@ -124,6 +199,7 @@ impl OneAgent {
             written: before.disk.written + bytes.written,
         });
         self.totals.told.disk = bytes.unwrap_or(self.totals.told.disk);
+        self.totals.has_disk |= bytes.is_some();
         unit.values.set(Measure::DiskRead, bytes.map(|bytes| bytes.read as f64));
         unit.values.set(Measure::DiskWritten, bytes.map(|bytes| bytes.written as f64));
         if account.falls > 0 {
@@ -131,5 +207,44 @@ impl OneAgent {
                 Absent::new(Why::Invalid, "/proc/<pid>/stat", "a process's counter fell; it was taken as not grown");
             Missing::note(&mut absences.processes, &id, &[Measure::CpuUsed], &fell);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(started_ns: u64, cpu_usec: u64) -> Ended {
+        Ended { started_ns, cpu_usec, disk: Some(DiskBytes { read: 0, written: cpu_usec }), peak_bytes: Some(cpu_usec) }
+    }
+
+    #[test]
+    fn a_start_that_is_over_adds_once_what_no_look_had_of_it() {
+        let mut one = OneAgent::new(AgentKey(1), Some(5), &[]);
+        one.totals.told = Account { cpu_usec: 30, ..Account::default() };
+        // It is the start of 5 that was looked at; the one of 4 ended unseen.
+        for _ in 0..2 {
+            let owed = OneAgent::owed(Some(&one), &[ended(4, 100), ended(5, 37)]);
+            one.pay(owed);
+            assert_eq!(one.totals.told.cpu_usec, 30 + 7 + 100);
+        }
+        assert_eq!((one.totals.told.disk.written, one.state.peak_bytes), (137, 100.0));
+        // What a look had more of it stays.
+        let mut one = OneAgent::new(AgentKey(1), Some(5), &[]);
+        one.totals.told = Account { cpu_usec: 40, ..Account::default() };
+        let owed = OneAgent::owed(Some(&one), &[ended(5, 37)]);
+        one.pay(owed);
+        assert_eq!(one.totals.told.cpu_usec, 40);
+    }
+
+    #[test]
+    fn of_a_start_that_had_others_counted_with_it_only_its_own_is_taken_off() {
+        let mut one = OneAgent::new(AgentKey(1), Some(6), &[]);
+        let owed = OneAgent::owed(None, &[ended(5, 100)]);
+        one.pay(owed);
+        one.totals.told.cpu_usec += 10;
+        let owed = OneAgent::owed(Some(&one), &[ended(6, 12)]);
+        one.pay(owed);
+        assert_eq!(one.totals.told.cpu_usec, 100 + 12);
     }
 }

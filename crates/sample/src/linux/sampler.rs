@@ -172,18 +172,22 @@ impl Sampler {
     fn look_at_processes(&mut self, request: &Request) -> Result<(), Absent> {
         let mut claims = Vec::with_capacity(request.agents.len());
         for agent in &request.agents {
+            let owed = OneAgent::owed(self.agents.get(&agent.id), &agent.ended);
             let restarted =
                 self.agents.get(&agent.id).is_some_and(|one| one.state.is_another(agent.started_ns, &agent.pids));
+            let mut carried = Vec::new();
             if restarted && let Some(ended) = self.agents.remove(&agent.id) {
                 self.tree.forget(ended.state.key);
+                carried = ended.state.had_carried(&agent.traffic);
             }
             let (next_key, resume) = (&mut self.next_key, &self.resume);
             let one = self.agents.entry(agent.id.clone()).or_insert_with(|| {
                 *next_key += 1;
                 let mut one = OneAgent::new(AgentKey(*next_key), agent.started_ns, &agent.pids);
-                one.state.carried_before(resume.proxies_of(&agent.id));
+                one.state.carried_before(if restarted { &carried } else { resume.proxies_of(&agent.id) });
                 one
             });
+            one.pay(owed);
             one.state.pids.clone_from(&agent.pids);
             one.state.carried(&agent.traffic);
             if let Some(group) = &mut one.group {
@@ -348,18 +352,18 @@ impl Sampler {
             if let Some(hidden) = self.hidden.as_ref().filter(|_| !one.state.pids.is_empty()) {
                 Missing::note(&mut absences.processes, id.as_str(), &[Measure::Processes], hidden);
             }
-            return (Vec::new(), None);
+            let unit = agent.filter(|agent| !agent.ended.is_empty()).map(|agent| {
+                let mut unit = agent_unit(id, name, Some(agent), request);
+                unit.since_ns = one.state.since_ns;
+                one.set_last_totals(&mut unit);
+                unit
+            });
+            return (unit.into_iter().collect(), None);
         }
         let ticks_per_second = self.processes.ticks_per_second();
         let since = |start: u64| boot_ns.and_then(|boot| boot.checked_add(ticks_ns(start, ticks_per_second)));
 
-        let mut unit = Unit::new(id.clone(), UnitKind::Agent);
-        unit.parent = Some(request.machine.clone());
-        unit.name = name;
-        if let Some(agent) = agent {
-            unit.owner.clone_from(&agent.owner);
-            unit.teams.clone_from(&agent.teams);
-        }
+        let mut unit = agent_unit(id, name, agent, request);
         if one.state.since_ns.is_none() {
             let oldest = members.iter().filter(|known| known.root).map(|known| known.sample.identity.start).min();
             one.state.since_ns = oldest.or_else(|| Some(members[0].sample.identity.start)).and_then(since);
@@ -374,10 +378,7 @@ impl Sampler {
         unit.values.set(Measure::MemoryPeak, (one.state.peak_bytes > 0.0).then_some(one.state.peak_bytes));
         unit.values.set(Measure::Processes, Some(members.len() as f64));
         unit.values.set(Measure::Ports, self.ports.of_agent(&members, &one.subtree.ids).map(|count| count as f64));
-        if let Some((received, sent)) = one.state.network() {
-            unit.values.set(Measure::NetworkIn, Some(received as f64));
-            unit.values.set(Measure::NetworkOut, Some(sent as f64));
-        }
+        one.set_network(&mut unit);
         one.set_totals(&mut unit, &self.tree, &members, (self.layout.as_ref(), self.block.as_ref()), absences);
 
         for absent in members.iter().filter_map(|known| self.ports.absent(known)) {
@@ -410,4 +411,15 @@ impl Sampler {
             source("sock_diag", self.costs.ports.take(), absences.ports),
         ]
     }
+}
+
+fn agent_unit(id: &UnitId, name: Option<Name>, agent: Option<&Agent>, request: &Request) -> Unit {
+    let mut unit = Unit::new(id.clone(), UnitKind::Agent);
+    unit.parent = Some(request.machine.clone());
+    unit.name = name;
+    if let Some(agent) = agent {
+        unit.owner.clone_from(&agent.owner);
+        unit.teams.clone_from(&agent.teams);
+    }
+    unit
 }

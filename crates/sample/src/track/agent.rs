@@ -77,6 +77,13 @@ impl AgentState {
         }
     }
 
+    /// Of these runs of proxies, what each had carried when an earlier start of the agent was last looked at.
+    pub fn had_carried(&self, traffic: &[Traffic]) -> Vec<Traffic> {
+        let runs = self.network.iter().flat_map(|network| &network.runs);
+        let told = runs.filter(|(proxy, _)| traffic.iter().any(|run| run.proxy == **proxy));
+        told.map(|(proxy, &(received, sent))| Traffic { proxy: proxy.clone(), received, sent }).collect()
+    }
+
     /// Adds what each run of its proxy carried since the last look. A run's count that fell began anew; a run that isn't
     /// told of for a look keeps its count, since it may be told of again.
     pub fn carried(&mut self, traffic: &[Traffic]) {
