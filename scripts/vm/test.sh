@@ -6,6 +6,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 dmsetup=$(PATH=$PATH:/usr/sbin command -v dmsetup) ||
   { echo "vm: can't run here: dmsetup missing (Debian: apt-get install dmsetup)" >&2; exit 77; }
 
+systemd=/usr/lib/systemd/systemd
+[ -x "$systemd" ] || { echo "vm: can't run here: systemd missing (Debian: apt-get install systemd)" >&2; exit 77; }
+
 # The path of what cargo builds: built WHAT CRATE NAME ARGUMENT...
 built() {
   cargo "$1" --locked --quiet -p "$2" --message-format=json "${@:4}" |
@@ -20,5 +23,8 @@ exec scripts/vm/run.sh \
   --program "$zoo:zoo" \
   --program "$whole:whole_run" \
   --program "$dmsetup" \
+  --program "$systemd" \
+  --program "$(command -v setpriv):become" \
+  --file test/vm/scope.sh:/scope.sh \
   --file test/vm/kernel-facts.sh:/kernel-facts.sh \
   test/vm/all.sh

@@ -33,6 +33,10 @@ fn a_command_is_run_in_a_group_of_its_own_and_counted_to_its_end() {
         assert_eq!(outcome.cpu_by, "control-group", "{outcome:?}");
         assert!(who.cgroup.is_some() && outcome.group_removed, "{who:?} {outcome:?}");
     }
+    // Where what must hold it together is known, as in a scope of a user's manager.
+    if let Ok(held_by) = std::env::var("LNK_TEST_HELD_BY") {
+        assert_eq!((outcome.held_by, outcome.cpu_by), (held_by.as_str(), "control-group"), "{outcome:?}");
+    }
     // The shell, its subshell, two that sleep and the last shell, at least.
     assert!(outcome.started.is_none_or(|started| started >= 5), "{outcome:?}");
     if is_root && Path::new("/sys/fs/cgroup/cgroup.controllers").exists() {
