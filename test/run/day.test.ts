@@ -91,6 +91,21 @@ describe.each(USERS)('as %s', (user) => {
     expect((await place.lnk()).stdout).toContain('Not running any more, with the day it was: long.');
   });
 
+  test('while it runs it is in the looks that are sent', async () => {
+    let sent = '';
+    const receiver = http.createServer((request, response) => {
+      request.setEncoding('utf8').on('data', (text: string) => (sent += text)).on('end', () => response.end('{}'));
+    });
+    expect(await place.lnk('export', '--url', await listen(receiver))).toMatchObject({ status: 0 });
+    const child = place.start(['--quiet', '--name', 'sent', '--', 'sleep', '1000']);
+    const outcome = ended(child);
+    await until('it in a look that is sent', () => /"link\.unit\.id","value":\{"stringValue":"[^"]+:run:sent"/.test(sent));
+    process.kill(child.pid, 'SIGTERM');
+    expect(await outcome).toMatchObject({ signal: 'SIGTERM' });
+    receiver.close();
+    receiver.closeAllConnections();
+  });
+
   test('without a watcher nothing waits for one', async () => {
     await place.lnk('stop');
     const child = place.start(['--quiet', '--name', 'alone', '--', 'true']);

@@ -11,6 +11,9 @@ jest.setTimeout(120_000);
 const hasTime = spawnSync('/usr/bin/time', ['true']).status === 0;
 if (!hasTime) process.stderr.write('NOT TESTED: the CPU time of a run beside that of time(1): /usr/bin/time is not here (Debian: apt-get install time)\n');
 
+const hasCompiler = spawnSync('make', ['--version']).status === 0 && spawnSync('cc', ['--version']).status === 0;
+if (!hasCompiler) process.stderr.write('NOT TESTED: a build that is run: make or cc is not here (Debian: apt-get install make gcc)\n');
+
 /** Whether the processes here are others than the kernel's own first name space has: nothing of it is told here. */
 const isContained = readlinkSync('/proc/self/ns/pid') !== 'pid:[4026531836]';
 
@@ -71,6 +74,20 @@ describe.each(USERS)('as %s', (user) => {
     const onDisk = spawnSync('stat', ['-f', '-c', '%T', place.work], { encoding: 'utf8' }).stdout.trim() !== 'tmpfs';
     if (onDisk) expect(receipt.measures['link.disk.written.sum']).toBeGreaterThanOrEqual(8 << 20);
     expect(receipt.missing).not.toHaveProperty('link.disk.written.sum');
+  });
+
+  (hasCompiler ? test : test.skip)('a build: what it starts, what it makes, and how it fails', async () => {
+    const makefile = ['all: a.o b.o', '%.o: %.c', '\tcc -O2 -c -o $@ $<', 'bad:', '\tfalse', ''].join('\n');
+    for (const [name, text] of [['Makefile', makefile], ['a.c', 'int a(int n) { return n; }\n'], ['b.c', 'int b(int n) { return n; }\n']]) writeFileSync(join(place.work, name ?? ''), text ?? '');
+    const { receipt, stdout, status } = await place.receipt(['make', '-j2', 'all']);
+    expect([status, stdout]).toEqual([0, 'cc -O2 -c -o a.o a.c\ncc -O2 -c -o b.o b.c\n']);
+    expect(receipt.folder).toMatchObject({ files: 2, about: false });
+    // make, and two compilers with an assembler each.
+    expect(receipt.processes.started ?? 5).toBeGreaterThanOrEqual(5);
+    expect(receipt.processes.most).toBeGreaterThanOrEqual(3);
+    expect(receipt.measures['link.cpu.used.sum']).toBeGreaterThan(0.005);
+    expect(receipt.left).toEqual([]);
+    expect((await place.receipt(['make', 'bad'])).receipt.exit).toEqual({ code: 2, signal: null });
   });
 
   test('a server with workers: its port, its processes, its start and its stop', async () => {

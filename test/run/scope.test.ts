@@ -154,6 +154,15 @@ function removeTree(folder: string): boolean {
     expect([status, receipt.heldBy]).toEqual([3, 'reaper']);
   });
 
+  test('where its session\'s group is its own no manager is needed', async () => {
+    const session = join(place.tree, 'session');
+    for (const path of [session, ...['procs', 'subtree_control'].map((name) => join(session, `cgroup.${name}`))]) chownSync(path, NOBODY, NOBODY);
+    const { receipt, stdout } = await place.receipt(['cat', '/proc/self/cgroup']);
+    expect(receipt).toMatchObject({ heldBy: 'control-group', cpuBy: 'control-group' });
+    expect(stdout).toMatch(/^0::\/.*\/session\/lnk-run-[^/]+$/m);
+    expect(readdirSync(session).filter((name) => name.startsWith('lnk-run-'))).toEqual([]);
+  });
+
   test('without a manager its reaper alone holds a command together', async () => {
     const { receipt } = await place.receipt(['true']);
     expect(receipt).toMatchObject({ heldBy: 'reaper', cpuBy: 'processes' });
