@@ -1,7 +1,7 @@
 // What a harness uses to say what its turns took. It runs inside somebody's agent, so it never throws, waits for nobody and
 // writes nothing but numbers; and its file is in a folder that others may write to, so it is opened as theirs would be.
 
-import { chmodSync, closeSync, constants, fchmodSync, fstatSync, lstatSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
+import { chmodSync, closeSync, constants, fchmodSync, fstatSync, lstatSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { dirname, isAbsolute } from 'node:path';
 import { codeOf } from '../errors';
 import { turnLine, type TurnReport } from './line';
@@ -17,8 +17,10 @@ const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | con
  * opens it in between is told to try again. So many times, a millisecond apart.
  */
 const LEASE_TRIES = 20;
-/** The file may be moved aside by another process while it is opened. */
-const MOVE_TRIES = 5;
+/** The file may be moved aside by another process while it is opened, or just now. */
+const MOVE_TRIES = 20;
+/** Moving takes a moment: a mark of it that is this old was left by who was killed meanwhile. */
+const MOVE_MS = 1000;
 
 const nothing = new Int32Array(new SharedArrayBuffer(4));
 
@@ -65,9 +67,7 @@ export class TurnReporter {
           if ((stat.mode & 0o777n) !== 0o600n) fchmodSync(file, 0o600);
           return this.#write(file, stat.size, line);
         }
-        // One that another process has put in its place meanwhile is not full.
-        const named = lstatSync(path, { bigint: true });
-        if (named.ino === stat.ino && named.dev === stat.dev) renameSync(path, `${path}.1`);
+        moveAside(path, stat);
       } finally {
         closeSync(file);
       }
@@ -96,6 +96,30 @@ function ensureFolder(folder: string): void {
     return;
   }
   throw new Error('a link or a file is in the place of the folder');
+}
+
+/**
+ * Moves the file aside, one process at a time: between another's look at whose name it is and its move, a second move
+ * would put the new file, which is all but empty, over the full one.
+ */
+function moveAside(path: string, full: { ino: bigint; dev: bigint }): void {
+  const mark = `${path}.moving`;
+  try {
+    closeSync(openSync(mark, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600));
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+    const since = lstatSync(mark, { throwIfNoEntry: false })?.mtimeMs;
+    if (since !== undefined && Math.abs(Date.now() - since) > MOVE_MS) rmSync(mark, { force: true });
+    else Atomics.wait(nothing, 0, 0, 1);
+    return;
+  }
+  try {
+    // One that another process has put in its place meanwhile is not full.
+    const named = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+    if (named?.ino === full.ino && named.dev === full.dev) renameSync(path, `${path}.1`);
+  } finally {
+    rmSync(mark, { force: true });
+  }
 }
 
 function openToAppend(path: string): number {
