@@ -53,6 +53,15 @@ pub(super) struct Running {
 }
 
 impl Running {
+    /// What was told of this start alone.
+    fn own(&self) -> (u64, DiskBytes) {
+        let disk = DiskBytes {
+            read: self.told.disk.read - self.others.disk.read,
+            written: self.told.disk.written - self.others.disk.written,
+        };
+        (self.told.cpu_usec - self.others.cpu_usec, disk)
+    }
+
     /// Another source counts from now on.
     fn change_source(&mut self) {
         (self.before, self.from) = (self.told, self.by_processes);
@@ -73,24 +82,32 @@ impl OneAgent {
         }
     }
 
-    /// What these starts that are over are to add, each once.
-    pub(super) fn owed(one: Option<&OneAgent>, ended: &[Ended]) -> Owed {
+    /// What these starts that are over are to add, each once, to the start it is of now. `before`: what one had come to at
+    /// the last look of a sampler before this.
+    pub(super) fn owed(
+        one: Option<&OneAgent>,
+        now: Option<u64>,
+        ended: &[Ended],
+        before: impl Fn(u64) -> Option<(u64, DiskBytes)>,
+    ) -> Owed {
         let mut owed = Owed::default();
         for each in ended {
             owed.taken.push(each.started_ns);
             if one.is_some_and(|one| one.taken.contains(&each.started_ns)) {
                 continue;
             }
-            let known = one.filter(|one| one.state.since_ns == Some(each.started_ns)).map(|one| &one.totals);
-            // What a look made more of it (a tick begun, a child that nobody waited for) stays.
-            let rest = |all: u64, told: fn(&Account) -> u64| {
-                all.saturating_sub(known.map_or(0, |known| told(&known.told) - told(&known.others)))
+            let (cpu_usec, disk) = match one {
+                Some(one) if one.state.since_ns == Some(each.started_ns) => one.totals.own(),
+                // Of the one it is now the total itself goes on.
+                None if now != Some(each.started_ns) => before(each.started_ns).unwrap_or_default(),
+                _ => Default::default(),
             };
-            owed.account.cpu_usec += rest(each.cpu_usec, |account| account.cpu_usec);
-            if let Some(disk) = each.disk {
+            // What a look made more of it (a tick begun, a child that nobody waited for) stays.
+            owed.account.cpu_usec += each.cpu_usec.saturating_sub(cpu_usec);
+            if let Some(all) = each.disk {
                 owed.has_disk = true;
-                owed.account.disk.read += rest(disk.read, |account| account.disk.read);
-                owed.account.disk.written += rest(disk.written, |account| account.disk.written);
+                owed.account.disk.read += all.read.saturating_sub(disk.read);
+                owed.account.disk.written += all.written.saturating_sub(disk.written);
             }
             owed.peak_bytes = owed.peak_bytes.max(each.peak_bytes.unwrap_or(0));
         }
@@ -224,7 +241,7 @@ mod tests {
         one.totals.told = Account { cpu_usec: 30, ..Account::default() };
         // It is the start of 5 that was looked at; the one of 4 ended unseen.
         for _ in 0..2 {
-            let owed = OneAgent::owed(Some(&one), &[ended(4, 100), ended(5, 37)]);
+            let owed = OneAgent::owed(Some(&one), Some(6), &[ended(4, 100), ended(5, 37)], |_| None);
             one.pay(owed);
             assert_eq!(one.totals.told.cpu_usec, 30 + 7 + 100);
         }
@@ -232,18 +249,28 @@ mod tests {
         // What a look had more of it stays.
         let mut one = OneAgent::new(AgentKey(1), Some(5), &[]);
         one.totals.told = Account { cpu_usec: 40, ..Account::default() };
-        let owed = OneAgent::owed(Some(&one), &[ended(5, 37)]);
+        let owed = OneAgent::owed(Some(&one), Some(6), &[ended(5, 37)], |_| None);
         one.pay(owed);
         assert_eq!(one.totals.told.cpu_usec, 40);
     }
 
     #[test]
+    fn what_another_sampler_had_told_of_a_start_before_this_one_is_not_added_again() {
+        let before = |started_ns| (started_ns == 5).then_some((30, DiskBytes { read: 0, written: 30 }));
+        for (now, cpu_usec) in [(6, 7), (5, 37)] {
+            let mut one = OneAgent::new(AgentKey(1), Some(now), &[]);
+            one.pay(OneAgent::owed(None, Some(now), &[ended(5, 37)], before));
+            assert_eq!((one.totals.told.cpu_usec, one.totals.told.disk.written), (cpu_usec, cpu_usec));
+        }
+    }
+
+    #[test]
     fn of_a_start_that_had_others_counted_with_it_only_its_own_is_taken_off() {
         let mut one = OneAgent::new(AgentKey(1), Some(6), &[]);
-        let owed = OneAgent::owed(None, &[ended(5, 100)]);
+        let owed = OneAgent::owed(None, Some(6), &[ended(5, 100)], |_| None);
         one.pay(owed);
         one.totals.told.cpu_usec += 10;
-        let owed = OneAgent::owed(Some(&one), &[ended(6, 12)]);
+        let owed = OneAgent::owed(Some(&one), Some(6), &[ended(6, 12)], |_| None);
         one.pay(owed);
         assert_eq!(one.totals.told.cpu_usec, 100 + 12);
     }

@@ -172,7 +172,8 @@ impl Sampler {
     fn look_at_processes(&mut self, request: &Request) -> Result<(), Absent> {
         let mut claims = Vec::with_capacity(request.agents.len());
         for agent in &request.agents {
-            let owed = OneAgent::owed(self.agents.get(&agent.id), &agent.ended);
+            let before = |started_ns| self.resume.account_of(&agent.id, started_ns);
+            let owed = OneAgent::owed(self.agents.get(&agent.id), agent.started_ns, &agent.ended, before);
             let restarted =
                 self.agents.get(&agent.id).is_some_and(|one| one.state.is_another(agent.started_ns, &agent.pids));
             let mut carried = Vec::new();

@@ -3,6 +3,7 @@
 use lnk_schema::{Measure, Unit, UnitId, UnitKind};
 use rustc_hash::FxHashMap;
 
+use crate::DiskBytes;
 use crate::request::Traffic;
 
 /// How far two tellings of one start may be apart: the kernel says the machine's to a second, and moves it as the clock
@@ -65,6 +66,26 @@ impl Resume {
     /// What an agent's proxies had carried at the last look.
     pub fn proxies_of(&self, agent: &UnitId) -> &[Traffic] {
         self.units.get(agent).map(|kept| kept.proxies.as_slice()).unwrap_or_default()
+    }
+
+    /// What a start of an agent had come to at the last look, if that was the one looked at then: CPU time in microseconds
+    /// and disk bytes.
+    pub fn account_of(&self, agent: &UnitId, started_ns: u64) -> Option<(u64, DiskBytes)> {
+        let kept = self.units.get(agent).filter(|kept| kept.since_ns == started_ns)?;
+        let was = |measure: Measure| {
+            kept.totals.iter().find_map(|(other, total)| match total {
+                Total::Was(was) if *other == measure => Some(*was),
+                _ => None,
+            })
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "totals are whole and not negative"
+        )]
+        let whole = |measure: Measure, scale: f64| (was(measure).unwrap_or(0.0) * scale).round() as u64;
+        let disk = DiskBytes { read: whole(Measure::DiskRead, 1.0), written: whole(Measure::DiskWritten, 1.0) };
+        Some((whole(Measure::CpuUsed, 1e6), disk))
     }
 
     /// Makes a look's units go on from the last ones: the same start to the nanosecond, and no total lower than it was
