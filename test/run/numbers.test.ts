@@ -76,6 +76,14 @@ describe.each(USERS)('as %s', (user) => {
     expect(receipt.missing).not.toHaveProperty('link.disk.written.sum');
   });
 
+  test('what is kept of a run is not what its folder grew by', () => {
+    const path = join(place.work, 'kept.json');
+    const [program, ...words] = place.words('run', '--quiet', '--receipt', path, '--', 'true');
+    expect(spawnSync(program, words, { cwd: place.home, env: place.environment })).toMatchObject({ status: 0 });
+    const { folder } = JSON.parse(readFileSync(path, 'utf8')) as { folder: object };
+    expect(folder).toMatchObject({ files: 0, bytes: 0 });
+  });
+
   (hasCompiler ? test : test.skip)('a build: what it starts, what it makes, and how it fails', async () => {
     const makefile = ['all: a.o b.o', '%.o: %.c', '\tcc -O2 -c -o $@ $<', 'bad:', '\tfalse', ''].join('\n');
     for (const [name, text] of [['Makefile', makefile], ['a.c', 'int a(int n) { return n; }\n'], ['b.c', 'int b(int n) { return n; }\n']]) writeFileSync(join(place.work, name ?? ''), text ?? '');

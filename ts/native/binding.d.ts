@@ -69,7 +69,7 @@ export type BindingLook = Look
 export declare class Run {
   /**
    * Starts a command, once in a process's life. `plan` is JSON: `{words, variables: [[NAME, VALUE or null]],
-   * descriptors, group, folder}`. Throws where it can't be started; the message is then JSON: `{code, message}`.
+   * descriptors, group, folder, except}`. Throws where it can't be started; the message is then JSON: `{code, message}`.
    */
   constructor(plan: string)
   /** Who it is, as JSON: `{pid, start, cgroup, groupDirs}`. */

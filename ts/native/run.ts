@@ -16,6 +16,8 @@ export interface Plan {
   group: string;
   /** The folder whose growth is told. */
   folder: string;
+  /** A folder in it, maybe, whose growth isn't: the one this program itself writes to. */
+  except: string;
 }
 
 /** A process that goes on after the command has ended. */

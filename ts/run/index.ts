@@ -39,6 +39,7 @@ export async function run(options: RunOptions): Promise<number> {
       descriptors,
       group: `${GROUP_PREFIX}${process.pid}-${randomBytes(4).toString('hex')}`,
       folder: process.cwd(),
+      except: measureFolder(),
     });
   } catch (error) {
     agent.end();

@@ -21,7 +21,7 @@ pub struct BindingRun {
 #[napi]
 impl BindingRun {
     /// Starts a command, once in a process's life. `plan` is JSON: `{words, variables: [[NAME, VALUE or null]],
-    /// descriptors, group, folder}`. Throws where it can't be started; the message is then JSON: `{code, message}`.
+    /// descriptors, group, folder, except}`. Throws where it can't be started; the message is then JSON: `{code, message}`.
     #[napi(constructor, catch_unwind)]
     pub fn new(plan: String) -> Result<BindingRun> {
         let failed =

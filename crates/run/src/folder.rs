@@ -27,6 +27,9 @@ pub struct Held {
     pub bytes: u64,
 }
 
+/// A folder by its device and number, whatever leads to it.
+type Inode = (u64, u64);
+
 /// What a folder grew by; negative where it shrank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Growth {
@@ -45,23 +48,26 @@ type Count = Option<Held>;
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
+    except: Option<Inode>,
     first: Receiver<Count>,
     counted: Option<Count>,
     stop: Arc<AtomicBool>,
 }
 
 impl Folder {
-    /// Begins to count in a thread of its own, and waits a moment for it.
-    pub(crate) fn begin(path: PathBuf) -> Folder {
+    /// Begins to count in a thread of its own, and waits a moment for it. What is below `except`, where this program
+    /// itself writes, doesn't count.
+    pub(crate) fn begin(path: PathBuf, except: &Path) -> Folder {
+        let except = std::fs::metadata(except).ok().map(|folder| (folder.dev(), folder.ino()));
         let (send, first) = channel();
         let stop = Arc::new(AtomicBool::new(false));
         let (below, stopped) = (path.clone(), Arc::clone(&stop));
         let began = SystemTime::now();
         let thread = std::thread::Builder::new().name("lnk-folder".into());
         // Without a thread nothing comes, which is said at the end.
-        let _ = thread.spawn(move || send.send(count(&below, Some(began), &stopped)));
+        let _ = thread.spawn(move || send.send(count(&below, except, Some(began), &stopped)));
         let counted = first.recv_timeout(WAIT).ok();
-        Folder { path, first, counted, stop }
+        Folder { path, except, first, counted, stop }
     }
 
     /// Counts again: what it grew by.
@@ -75,7 +81,7 @@ impl Folder {
         self.stop.store(true, Ordering::SeqCst);
         let before =
             before.ok_or_else(|| timeout("holds more files than could be counted before the command ended"))?;
-        let after = count(&self.path, None, &AtomicBool::new(false));
+        let after = count(&self.path, self.except, None, &AtomicBool::new(false));
         let after = after.ok_or_else(|| timeout("holds too many files to be counted"))?;
         let grown = |before: u64, after: u64| after.cast_signed().saturating_sub(before.cast_signed());
         Ok(Growth { files: grown(before.files, after.files), bytes: grown(before.bytes, after.bytes), about })
@@ -85,7 +91,7 @@ impl Folder {
 /// Counts what a folder holds. Not what was made after `began`, as far as the file system says when that was; no link is
 /// followed, no other file system entered, and a file with several names counts once. `None`: it takes too long, or is to
 /// stop.
-fn count(path: &Path, began: Option<SystemTime>, stop: &AtomicBool) -> Count {
+fn count(path: &Path, except: Option<Inode>, began: Option<SystemTime>, stop: &AtomicBool) -> Count {
     let until = Instant::now() + LONGEST;
     let device = std::fs::symlink_metadata(path).ok()?.dev();
     let mut held = Held::default();
@@ -100,7 +106,7 @@ fn count(path: &Path, began: Option<SystemTime>, stop: &AtomicBool) -> Count {
         for entry in entries.flatten() {
             let Ok(file) = entry.metadata() else { continue };
             if file.is_dir() {
-                if file.dev() == device {
+                if file.dev() == device && except != Some((file.dev(), file.ino())) {
                     waiting.push(entry.path());
                 }
                 continue;
@@ -126,7 +132,9 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         std::fs::write(at("stays"), [0; 100]).unwrap();
         std::fs::write(at("goes"), [0; 3000]).unwrap();
-        let begun = Folder::begin(folder.path().to_path_buf());
+        std::fs::create_dir(at("ours")).unwrap();
+        let begun = Folder::begin(folder.path().to_path_buf(), &at("ours"));
+        std::fs::write(at("ours/report"), [0; 700]).unwrap();
         std::fs::create_dir(at("below")).unwrap();
         std::fs::write(at("below/new"), [0; 500]).unwrap();
         std::fs::hard_link(at("below/new"), at("another name")).unwrap();
@@ -145,7 +153,7 @@ mod tests {
         let began = SystemTime::now() - Duration::from_secs(60);
         std::fs::write(&path, [0; 10]).unwrap();
         if std::fs::metadata(&path).unwrap().created().is_ok() {
-            let held = count(folder.path(), Some(began), &AtomicBool::new(false));
+            let held = count(folder.path(), None, Some(began), &AtomicBool::new(false));
             assert_eq!(held, Some(Held::default()));
         }
     }

@@ -36,6 +36,8 @@ pub struct Plan {
     pub group: String,
     /// The folder whose growth is told.
     pub folder: PathBuf,
+    /// A folder in it, maybe, whose growth isn't: the one this program itself writes to.
+    pub except: PathBuf,
 }
 
 /// A command that runs.
@@ -128,7 +130,7 @@ impl Running {
         let looker = Looker::new(group.as_ref().ok().map(OwnGroup::path));
         let rest = looker.as_ref().map(Looker::rest).unwrap_or_default();
         let forks = Forks::listen();
-        let folder = Folder::begin(plan.folder);
+        let folder = Folder::begin(plan.folder, &plan.except);
         let doors = group.as_ref().map(OwnGroup::doors).unwrap_or_default();
         let began = Instant::now();
         let child = spawn(&words, &plan.variables, plan.descriptors, doors).map_err(|error| {

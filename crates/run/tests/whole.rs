@@ -18,6 +18,7 @@ fn a_command_is_run_in_a_group_of_its_own_and_counted_to_its_end() {
         descriptors: lnk_run::inherited(),
         group: format!("lnk-run-test-{}", std::process::id()),
         folder: folder.path().to_path_buf(),
+        except: std::path::PathBuf::new(),
     })
     .unwrap();
     let who = running.who();
