@@ -28,6 +28,7 @@ export function readRuns(folder: string, machineId: string): Runs {
   const agents: Runs['agents'] = [];
   const problems: string[] = [];
   const over: string[] = [];
+  const left = runFiles(folder, '.ended');
   for (const name of runFiles(folder, '.json')) {
     const path = join(folder, 'runs', name);
     // What a file is called is not ours to repeat, unless it keeps the rule.
@@ -44,7 +45,7 @@ export function readRuns(folder: string, machineId: string): Runs {
       else if (mark === undefined) problems.push(`${shown} was skipped: it doesn't say when its processes started.`);
       // A number may be somebody else's by now.
       else {
-        const { ended, paths } = readEnded(folder, name.slice(0, -'.json'.length));
+        const { ended, paths } = readEnded(folder, left, name.slice(0, -'.json'.length));
         over.push(...paths);
         // One that is over is the last that ended.
         const started = agent.started ?? ended.at(-1)?.started;
@@ -59,9 +60,8 @@ export function readRuns(folder: string, machineId: string): Runs {
 }
 
 /** What runs of a name left for the watcher as they ended, the oldest first. What isn't that is left out. */
-function readEnded(folder: string, base: string): { ended: EndedRun[]; paths: string[] } {
-  const names = runFiles(folder, '.ended').filter((name) => name.replace(OVER, '') === base);
-  const found = names.flatMap((name) => {
+function readEnded(folder: string, left: string[], base: string): { ended: EndedRun[]; paths: string[] } {
+  const found = left.filter((name) => name.replace(OVER, '') === base).flatMap((name) => {
     const path = join(folder, 'runs', name);
     const said = readObject(path);
     const { started, cpu } = said ?? {};
