@@ -50,7 +50,7 @@ const isHere = (shell: string): boolean => spawnSync(shell, ['-c', 'true']).stat
 describe.each(['bash', 'zsh', 'fish'])('%s', (shell) => {
   const offers = (line: string): string[] => OFFERS[shell]?.(line) ?? [];
   const inShell = isHere(shell) ? test : test.skip;
-  if (!isHere(shell)) console.warn(`NOT TESTED: completions in ${shell}, which is not installed`);
+  if (!isHere(shell)) process.stderr.write(`NOT TESTED: completions in ${shell}, which is not installed\n`);
 
   inShell('completes the commands, of both programs', () => {
     for (const line of ['lnk measure st', 'lnk-measure st']) expect(offers(line).sort()).toEqual(['start', 'status', 'stop']);
@@ -92,7 +92,10 @@ test('the page of the manual has each command, and mandoc finds no fault in it',
   const page = join(program, '..', 'lnk-measure.1');
   const shown = readFileSync(page, 'utf8');
   for (const word of routes.keys()) expect(shown).toContain(`.SS lnk measure ${word}`.trim());
-  if (spawnSync('mandoc', ['-T', 'lint', page]).error !== undefined) return console.warn('NOT TESTED: the page of the manual, since mandoc is not installed');
+  if (spawnSync('mandoc', ['-T', 'lint', page]).error !== undefined) {
+    process.stderr.write('NOT TESTED: the page of the manual, since mandoc is not installed\n');
+    return;
+  }
   const lint = spawnSync('mandoc', ['-T', 'lint', '-W', 'warning', page], { encoding: 'utf8' });
   expect(lint.stdout.split('\n').filter((line) => line !== '' && !line.includes('missing date'))).toEqual([]);
 });
