@@ -1,6 +1,6 @@
-// Bundles the TypeScript to dist/: the program (lnk.js), the library (index.js) and the library's types.
+// Bundles the TypeScript to dist/: the program (lnk.js), the manual's page of it, the library (index.js) and its types.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync } from 'node:fs';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { build } from 'esbuild';
 import { isMain, root } from './root.mjs';
 
@@ -16,12 +16,15 @@ export async function bundle() {
     loader: { '.toml': 'text' },
     logLevel: 'warning',
   };
-  await Promise.all([
+  const [manual] = await Promise.all([
+    // Not kept: it is run once, here.
+    build({ ...common, entryPoints: ['ts/bin/manual.ts'], write: false }),
     // Minified: every start of the program reads and parses it.
     build({ ...common, entryPoints: ['ts/bin/lnk.ts'], outfile: 'dist/lnk.js', minify: true, banner: { js: '#!/usr/bin/env node' } }),
     build({ ...common, entryPoints: ['ts/index.ts'], outfile: 'dist/index.js' }),
   ]);
   chmodSync(`${root}/dist/lnk.js`, 0o755);
+  writeFileSync(`${root}/dist/lnk-measure.1`, execFileSync(process.execPath, ['-'], { input: manual.outputFiles[0].text }));
   execFileSync(process.execPath, [`${root}/node_modules/typescript/bin/tsc`, '-p', 'tsconfig.types.json'], { cwd: root, stdio: 'inherit' });
 }
 

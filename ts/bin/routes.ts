@@ -14,5 +14,6 @@ export const routes: ReadonlyMap<string, () => Promise<LnkCommandClass>> = new M
   ['export', async () => (await import('../cli/export')).ExportCommand],
   ['run', async () => (await import('../cli/run')).RunCommand],
   ['check', async () => (await import('../cli/check')).CheckCommand],
+  ['completions', async () => (await import('../cli/completions')).CompletionsCommand],
   ['delete', async () => (await import('../cli/delete')).DeleteCommand],
 ]);

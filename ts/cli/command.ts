@@ -1,12 +1,25 @@
 // What every command is made of.
 
 import { type BaseContext, Command } from 'clipanion';
+import type { CommandRow, ValueSource } from '../show/commands';
 import { paint, type Paint, wantsColor } from '../show/paint';
 
+/** What a command runs in. */
+export interface LnkContext extends BaseContext {
+  /** Every command there is. */
+  table: () => Promise<CommandRow[]>;
+}
+
 /** A command of `lnk measure`: one class a file, reached through the route table. */
-export abstract class LnkCommand extends Command {
+export abstract class LnkCommand extends Command<LnkContext> {
   /** What an option's value is called in its help: `{'--agent': 'NAME'}`. */
   static readonly values: Readonly<Record<string, string>> = {};
+
+  /** What an option's value may be, for a shell to complete. */
+  static readonly choices: Readonly<Record<string, ValueSource>> = {};
+
+  /** What a word of its that is no option may be. */
+  static readonly words: readonly string[] = [];
 
   /** What to paint its output with. */
   protected get paint(): Paint {
@@ -25,6 +38,8 @@ export interface LnkCommandClass {
   paths?: string[][];
   usage?: { description?: string; details?: string; examples?: [string, string][] };
   readonly values: Readonly<Record<string, string>>;
+  readonly choices: Readonly<Record<string, ValueSource>>;
+  readonly words: readonly string[];
 }
 
 /** The width of a stream, in columns. */

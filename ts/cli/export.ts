@@ -31,6 +31,7 @@ export class ExportCommand extends LnkCommand {
     ],
   });
   static override readonly values = { '--url': 'URL', '--header': "'NAME: VALUE'", '--header-file': 'FILE' };
+  static override readonly choices = { '--header-file': 'files' } as const;
 
   positional = Option.String({ required: false });
   url = Option.String('--url', { description: 'The endpoint; the same as URL alone.' });

@@ -29,6 +29,7 @@ export class MeasureCommand extends LnkCommand {
     ],
   });
   static override readonly values = { '--agent': 'NAME', '--pid': 'N' };
+  static override readonly choices = { '--agent': 'agents' } as const;
 
   agent = Option.String('--agent', { description: 'Show one agent, by its name or ID.' });
   pid = Option.String('--pid', { description: "Show one of that agent's processes." });

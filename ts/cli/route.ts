@@ -41,6 +41,7 @@ export class RouteCommand extends LnkCommand {
     ],
   });
   static override readonly values = { '--agent': 'NAME', '--to': 'URL', '--port': 'PORT' };
+  static override readonly choices = { '--agent': 'agents' } as const;
 
   agent = Option.String('--agent', { description: 'Whose tokens they are: an agent, by its name or ID.' });
   to = Option.String('--to', { description: "The provider's or the local runtime's URL." });

@@ -24,6 +24,7 @@ export class RunCommand extends LnkCommand {
     ],
   });
   static override readonly values = { '--name': 'NAME', '--receipt': 'FILE' };
+  static override readonly choices = { '--receipt': 'files' } as const;
 
   agentName = Option.String('--name', { description: `What the agent is called: ${NAME_RULE}. After its program where this is not said.` });
   meter = Option.Boolean('--meter', false, { description: 'Count its tokens and its network traffic.' });

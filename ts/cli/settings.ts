@@ -23,6 +23,7 @@ export class SettingsCommand extends LnkCommand {
     ],
   });
   static override readonly values = { '--every': 'TIME', '--keep-fine': 'TIME', '--keep-minutes': 'TIME', '--processes': '[on|off]', '--reset': 'KEY' };
+  static override readonly choices = { '--processes': ['on', 'off'], '--reset': KEYS.map((key) => key.replace('_', '-')) };
 
   every = Option.String('--every', { description: 'How far apart looks are: 10s, 1m.' });
   keepFine = Option.String('--keep-fine', { description: 'How long every look is kept: 6h, 1d.' });
