@@ -14,6 +14,8 @@ const NOT_MESSAGES: ReadonlyMap<string, string> = new Map([
   ['it its folder:', 'two names of lines, of which one is printed'],
   ['not a count', "a parser's, for a line that is stepped over"],
   ['an object by measures', "a parser's, for a line that is stepped over"],
+  ['\\0AUTH EXTERNAL …\\r\\nBEGIN\\r\\n', 'what is said to a manager'],
+  ['What lnk measure run measures', "a scope's description"],
   ['Max open files', 'a line of /proc/self/limits'],
 ]);
 
