@@ -96,7 +96,10 @@ impl BindingLook {
             // Ordinary at any look: a process that ended, a difference that needs another look.
             let missing = source.absent.iter().filter(|missing| !matches!(missing.why, Why::Gone | Why::NotYet));
             missing
-                .map(|Missing { measures, why, count, .. }| json!({ "measures": measures, "why": why, "count": count }))
+                .map(|Missing { measures, why, count, .. }| {
+                    let names: Vec<String> = measures.iter().map(|measure| measure.full_name()).collect();
+                    json!({ "measures": names, "why": why, "count": count })
+                })
                 .collect()
         };
         let sources = sources.iter().map(|source| (source.source, absent(source))).filter(|(_, all)| !all.is_empty());

@@ -215,7 +215,7 @@ fn look(looker: Result<Looker, Absent>) -> Result<(Sender<()>, JoinHandle<Looker
 }
 
 fn absent_seen(why: &str) -> Seen {
-    let absent = Absent::new(lnk_sample::Why::Invalid, "looking", why);
+    let absent = Absent::new(lnk_sample::Why::Invalid, "looking", why.to_owned());
     Seen { peak_absent: Some(absent.clone()), ports_absent: Some(absent), ..Seen::default() }
 }
 

@@ -1,5 +1,7 @@
 //! Why a value is not there. A number is there, or it is absent with one of these.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 /// The reason a value is absent.
@@ -33,12 +35,12 @@ pub struct Absent {
     /// The file or call that was asked: `smaps_rollup`, `/proc/diskstats`.
     pub file: &'static str,
     /// What came of it, in words: the system's own for an error of its, else ours.
-    pub detail: String,
+    pub detail: Cow<'static, str>,
 }
 
 impl Absent {
     /// Absent for a reason of ours.
-    pub fn new(why: Why, file: &'static str, detail: impl Into<String>) -> Absent {
+    pub fn new(why: Why, file: &'static str, detail: impl Into<Cow<'static, str>>) -> Absent {
         Absent { why, file, detail: detail.into() }
     }
 

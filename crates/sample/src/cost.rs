@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
-use serde::Serialize;
+use lnk_schema::Measure;
+use serde::{Serialize, Serializer};
 
-use crate::Absent;
+use crate::{Absent, Why};
 
 /// What one source cost at one look.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -38,24 +39,38 @@ pub struct Missing {
     /// The unit they are of: the machine, or an agent whose processes they are.
     pub unit: String,
     /// The measures, by their full names.
-    pub measures: Vec<String>,
+    #[serde(serialize_with = "as_full_names")]
+    pub measures: Vec<Measure>,
     /// Why, in one word.
-    pub why: crate::Why,
+    pub why: Why,
     /// Of which file or call, and what came of it.
-    pub detail: String,
+    #[serde(rename = "detail", serialize_with = "as_text")]
+    pub absent: Absent,
     /// How many processes or devices it is so of.
     pub count: u64,
 }
 
 impl Missing {
     /// Adds one absence to those of its source, with those of the same reason.
-    pub fn note(missing: &mut Vec<Missing>, unit: &str, measures: &[lnk_schema::Measure], absent: &Absent) {
-        let detail = absent.to_string();
-        let names: Vec<String> = measures.iter().map(|measure| measure.full_name()).collect();
-        let same = |known: &&mut Missing| known.unit == unit && known.detail == detail && known.measures == names;
-        match missing.iter_mut().find(same) {
+    pub fn note(missing: &mut Vec<Missing>, unit: &str, measures: &[Measure], absent: &Absent) {
+        let same = |known: &&mut Missing| known.absent == *absent && known.unit == unit && known.measures == measures;
+        match missing.iter_mut().rev().find(same) {
             Some(known) => known.count += 1,
-            None => missing.push(Missing { unit: unit.into(), measures: names, why: absent.why, detail, count: 1 }),
+            None => missing.push(Missing {
+                unit: unit.into(),
+                measures: measures.to_vec(),
+                why: absent.why,
+                absent: absent.clone(),
+                count: 1,
+            }),
         }
     }
+}
+
+fn as_full_names<S: Serializer>(measures: &[Measure], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(measures.iter().map(|measure| measure.full_name()))
+}
+
+fn as_text<S: Serializer>(absent: &Absent, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(absent)
 }

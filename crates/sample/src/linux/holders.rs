@@ -22,6 +22,8 @@ const OTHERS_AGAIN: u64 = 6;
 #[derive(Debug)]
 pub struct Holders {
     root: PathBuf,
+    /// This program's own network namespace, which it stays in. `None`: it isn't told.
+    own: Option<u64>,
     reader: Result<PortsReader, Absent>,
     listening: Vec<Listening>,
     inodes: FxHashSet<u64>,
@@ -43,6 +45,7 @@ impl Holders {
     pub fn open(root: &Path) -> Holders {
         Holders {
             root: root.to_path_buf(),
+            own: network_namespace(root, std::process::id()).ok(),
             reader: PortsReader::open(root),
             listening: Vec::new(),
             inodes: FxHashSet::default(),
@@ -74,14 +77,12 @@ impl Holders {
             }
         }
         self.look_at_others();
-        Ok(distinct(self.listening.iter()))
+        Ok(distinct(&self.listening))
     }
 
     /// Reads the sockets of the namespaces that only agents are in.
     fn look_at_others(&mut self) {
-        let (Ok(own), Ok(reader)) = (network_namespace(&self.root, std::process::id()), &mut self.reader) else {
-            return;
-        };
+        let (Some(own), Ok(reader)) = (self.own, &mut self.reader) else { return };
         let mut seen = FxHashMap::default();
         for (identity, held) in &self.held {
             if let Some(namespace) = held.namespace.filter(|namespace| *namespace != own) {
@@ -115,12 +116,12 @@ impl Holders {
             let made_here = |socket: &&Listening| socket.cgroup_id.is_some_and(|id| groups.binary_search(&id).is_ok());
             sockets.extend(self.listening.iter().filter(made_here));
         }
-        told.then(|| distinct(sockets.into_iter()))
+        told.then(|| distinct(sockets))
     }
 
     /// How many ports a process listens on. `None`: its descriptors can't be listed.
     pub fn of_process(&self, member: &Tracked) -> Option<usize> {
-        self.of(member).map(|sockets| distinct(sockets.into_iter()))
+        self.of(member).map(distinct)
     }
 
     /// Why a process's ports can't be told.
@@ -128,17 +129,19 @@ impl Holders {
         self.held.get(&member.sample.identity)?.inodes.as_ref().err()
     }
 
-    fn of(&self, member: &Tracked) -> Option<Vec<&Listening>> {
+    fn of(&self, member: &Tracked) -> Option<impl Iterator<Item = &Listening>> {
         let held = self.held.get(&member.sample.identity)?;
         let inodes = held.inodes.as_ref().ok()?;
         let others = held.namespace.and_then(|namespace| self.others.get(&namespace));
-        Some(others.unwrap_or(&self.listening).iter().filter(|socket| inodes.contains(&socket.inode)).collect())
+        // Most processes hold no socket at all, and need no look at those there are.
+        let sockets = if inodes.is_empty() { &[] } else { others.unwrap_or(&self.listening).as_slice() };
+        Some(sockets.iter().filter(|socket| inodes.contains(&socket.inode)))
     }
 }
 
 /// One port, however many addresses and sockets listen on it.
-fn distinct<'s>(sockets: impl Iterator<Item = &'s Listening>) -> usize {
-    sockets.map(|socket| socket.port).collect::<FxHashSet<u16>>().len()
+fn distinct<'s>(sockets: impl IntoIterator<Item = &'s Listening>) -> usize {
+    sockets.into_iter().map(|socket| socket.port).collect::<FxHashSet<u16>>().len()
 }
 
 impl Held {

@@ -134,7 +134,7 @@ fn find<'h>(mut mounts: impl Iterator<Item = &'h Hierarchy>, path: &[u8]) -> Res
 /// A path without its first `/`, once it is sure to lead to a group below the root. Paths come from other programs, and
 /// `/..` from the kernel, of groups outside our namespace.
 fn checked(path: &[u8]) -> Result<&[u8], Absent> {
-    let refused = |detail: &str| Err(Absent::new(Why::Invalid, CGROUP, detail));
+    let refused = |detail: &'static str| Err(Absent::new(Why::Invalid, CGROUP, detail));
     let Some(below) = path.strip_prefix(b"/") else { return refused("path doesn't begin with /") };
     let below = below.strip_suffix(b"/").unwrap_or(below);
     if below.is_empty() {

@@ -393,11 +393,10 @@ impl Sampler {
             orphans: members.iter().filter(|known| self.tree.is_orphan(known)).map(|known| known.pid()).collect(),
             estimated,
         };
-        let mut units = vec![unit];
-        for known in &members {
-            units.push(process_unit(id, known, since(known.sample.identity.start), self.ports.of_process(known)));
-        }
-        (units, Some(report))
+        let process = |known: &&Tracked| {
+            process_unit(id, known, since(known.sample.identity.start), self.ports.of_process(known))
+        };
+        (std::iter::once(unit).chain(members.iter().map(process)).collect(), Some(report))
     }
 
     fn sources(&mut self, absences: Absences) -> Vec<SourceReport> {

@@ -22,13 +22,14 @@ pub mod stat;
 
 /// A decimal number and nothing else: no sign, no blank, none past 2^64.
 pub(crate) fn number(text: &[u8]) -> Option<u64> {
-    if text.is_empty() {
+    if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    text.iter().try_fold(0_u64, |so_far, byte| {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 { None } else { so_far.checked_mul(10)?.checked_add(u64::from(digit)) }
-    })
+    let digit = |byte: &u8| u64::from(byte - b'0');
+    // 19 digits always fit.
+    let (sure, rest) = text.split_at(text.len().min(19));
+    let sure = sure.iter().fold(0, |so_far, byte| so_far * 10 + digit(byte));
+    rest.iter().try_fold(sure, |so_far: u64, byte| so_far.checked_mul(10)?.checked_add(digit(byte)))
 }
 
 /// [`number`], where the kernel has 32 bits.

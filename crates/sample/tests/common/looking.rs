@@ -63,8 +63,11 @@ impl Looking {
                 assert!(before.is_none_or(|before| before <= now), "{}: {before:?} then {now}", unit.id);
             }
         }
-        let fell =
-            report.sources.iter().flat_map(|source| &source.absent).find(|missing| missing.detail.contains("fell"));
+        let fell = report
+            .sources
+            .iter()
+            .flat_map(|source| &source.absent)
+            .find(|missing| missing.absent.detail.contains("fell"));
         assert!(fell.is_none(), "{fell:?}");
         Seen { look, report }
     }
