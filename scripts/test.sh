@@ -18,12 +18,13 @@ part() {
     77) outcome='NOT RUN' && [[ -n ${CI:-} ]] && outcome='FAILED: not run' failed=1 ;;
     *) outcome=FAILED failed=1 ;;
   esac
-  summary+=("$(printf '%-22s %s (%d s)' "$name" "$outcome" $((SECONDS - began)))")
+  summary+=("$(printf '%-24s %s (%d s)' "$name" "$outcome" $((SECONDS - began)))")
 }
 
 # The tests run what is built, so it must be of these sources.
 part 'build' node scripts/prepare.mjs
 part 'format, lints, types' bash scripts/check.sh
+part 'lints and links, macOS' bash scripts/apple/check.sh
 part 'rust tests' cargo test --locked --no-fail-fast --workspace --exclude lnk-node
 part 'tests in a VM' bash scripts/vm/test.sh
 part 'typescript tests' node_modules/.bin/jest

@@ -70,6 +70,7 @@ pub(crate) struct Folder {
     fd: OwnedFd,
     device: u64,
     owner: u32,
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux's resolves a path in one call"))]
     by_kernel: bool,
 }
 

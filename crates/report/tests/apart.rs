@@ -3,6 +3,7 @@
 
 mod common;
 
+#[cfg(target_os = "linux")]
 use std::fs;
 use std::time::{Duration, Instant};
 
